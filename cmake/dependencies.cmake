@@ -1,0 +1,21 @@
+# Everything here is a package of the distribution; scripts/setup.sh installs them.
+find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
+
+# The OpenMP flavour by name: with the pthread flavour, products called from our own threads would
+# each start a second team of threads.
+find_library(OPENBLAS_LIBRARY NAMES openblas
+  PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp openblas-openmp REQUIRED)
+find_path(OPENBLAS_INCLUDE cblas.h
+  PATH_SUFFIXES ${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${CMAKE_LIBRARY_ARCHITECTURE} openblas
+  REQUIRED)
+add_library(dashlm_blas INTERFACE)
+target_include_directories(dashlm_blas SYSTEM INTERFACE ${OPENBLAS_INCLUDE})
+target_link_libraries(dashlm_blas INTERFACE ${OPENBLAS_LIBRARY} OpenMP::OpenMP_CXX)

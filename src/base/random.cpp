@@ -1,0 +1,67 @@
+#include "base/random.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace dashlm {
+namespace {
+
+// The finaliser of SplitMix64: spreads (seed, purpose) over the whole 64-bit key.
+uint64_t mix(uint64_t x) {
+  x += 0x9E3779B97F4A7C15ull;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
+  return x ^ (x >> 31);
+}
+
+double to_unit_interval(uint32_t high, uint32_t low) {
+  const uint64_t bits = (static_cast<uint64_t>(high) << 32) | low;
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+}  // namespace
+
+CounterRandom::CounterRandom(uint64_t seed, Purpose purpose, uint64_t step) : step_(step) {
+  const uint64_t key = mix(mix(seed) ^ static_cast<uint64_t>(purpose));
+  key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+}
+
+std::array<uint32_t, 4> CounterRandom::block(uint64_t element) const {
+  constexpr uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
+  std::array<uint32_t, 4> c = {static_cast<uint32_t>(element), static_cast<uint32_t>(element >> 32),
+                               static_cast<uint32_t>(step_), static_cast<uint32_t>(step_ >> 32)};
+  std::array<uint32_t, 2> k = key_;
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = kMultiplier0 * c[0];
+    const uint64_t p1 = kMultiplier1 * c[2];
+    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
+         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
+    k[0] += kWeyl0;
+    k[1] += kWeyl1;
+  }
+  return c;
+}
+
+uint64_t CounterRandom::bits(uint64_t element) const {
+  const auto b = block(element);
+  return (static_cast<uint64_t>(b[0]) << 32) | b[1];
+}
+
+double CounterRandom::uniform(uint64_t element) const {
+  const auto b = block(element);
+  return to_unit_interval(b[0], b[1]);
+}
+
+double CounterRandom::normal(uint64_t element) const {
+  const auto b = block(element);
+  const double radius = std::sqrt(-2.0 * std::log1p(-to_unit_interval(b[0], b[1])));
+  return radius * std::cos(2.0 * std::numbers::pi * to_unit_interval(b[2], b[3]));
+}
+
+uint64_t CounterRandom::below(uint64_t bound, uint64_t element) const {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>((static_cast<Wide>(bits(element)) * bound) >> 64);
+}
+
+}  // namespace dashlm

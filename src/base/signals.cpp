@@ -1,0 +1,31 @@
+#include "base/signals.h"
+
+#include <csignal>
+
+namespace dashlm {
+namespace {
+
+volatile std::sig_atomic_t pending_signal = 0;
+
+void on_signal(int signal) {
+  pending_signal = signal;
+}
+
+}  // namespace
+
+void catch_stop_signals() {
+  pending_signal = 0;
+  struct sigaction action = {};
+  action.sa_handler = on_signal;
+  // Back to the default after the first one, so that a second ^C ends a process that is stuck.
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int stop_signal() {
+  return pending_signal;
+}
+
+}  // namespace dashlm

@@ -1,0 +1,89 @@
+// One description of a configuration struct serves parsing, range checks, the resolved file and
+// the printed documentation.
+//
+// A struct describes itself once:
+//
+//   struct DataConfig {
+//     int64_t seed = 42;
+//     Shuffle shuffle = Shuffle::epoch;   // names from EnumNames<Shuffle>
+//     void describe(Schema& s) {
+//       s.field("seed", seed, "seed of the sample order", {.min = 0});
+//       s.field("shuffle", shuffle, "order of the sequences");
+//     }
+//   };
+//
+// and every use of it is a Schema: read_config() (reader.h) fills the fields from JSON,
+// write_config() makes JSON of them, config_table() lists them for people.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dashlm {
+
+// Closed interval of allowed values.
+template <class T>
+struct Range {
+  T min = std::numeric_limits<T>::lowest();
+  T max = std::numeric_limits<T>::max();
+};
+
+// Specialise for an enumeration used in a config:
+//   static constexpr std::pair<E, const char*> names[] = {{E::a, "a"}, ...};
+template <class E>
+struct EnumNames;
+
+template <class E>
+const char* enum_name(E value) {
+  for (const auto& [candidate, name] : EnumNames<E>::names) {
+    if (candidate == value) return name;
+  }
+  return "?";
+}
+
+class Schema {
+ public:
+  virtual ~Schema() = default;
+
+  virtual void field(const char* key, int64_t& value, const char* help,
+                     Range<int64_t> range = {}) = 0;
+  virtual void field(const char* key, double& value, const char* help,
+                     Range<double> range = {}) = 0;
+  virtual void field(const char* key, bool& value, const char* help) = 0;
+  virtual void field(const char* key, std::string& value, const char* help) = 0;
+  virtual void field(const char* key, std::vector<std::string>& value, const char* help) = 0;
+
+  template <class E>
+  requires std::is_enum_v<E>
+  void field(const char* key, E& value, const char* help) {
+    std::vector<std::string> names;
+    size_t index = 0;
+    for (const auto& [candidate, name] : EnumNames<E>::names) {
+      if (candidate == value) index = names.size();
+      names.emplace_back(name);
+    }
+    choice(key, names, index, help);
+    value = EnumNames<E>::names[index].first;
+  }
+
+  // A nested object.
+  template <class S>
+  void section(const char* key, S& value, const char* help) {
+    open(key, help);
+    value.describe(*this);
+    close();
+  }
+
+ protected:
+  // One of `names`; `index` is the current choice and receives the new one.
+  virtual void choice(const char* key, const std::vector<std::string>& names, size_t& index,
+                      const char* help) = 0;
+  virtual void open(const char* key, const char* help) = 0;
+  virtual void close() = 0;
+};
+
+}  // namespace dashlm

@@ -1,0 +1,78 @@
+#include "device/cpu/cpu_device.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "base/error.h"
+#include "device/cpu/parallel.h"
+
+namespace dashlm::cpu {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kGrain = 1 << 18;  // bytes a thread copies at once
+
+int usable_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return omp_get_num_procs();
+}
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "CPU";
+}
+
+}  // namespace
+
+CpuDevice::CpuDevice(int threads) {
+  omp_set_num_threads(threads > 0 ? threads : usable_processors());
+}
+
+std::string CpuDevice::description() const {
+  return fmt::format("{}, {} thread{}", processor_name(), max_threads(),
+                     max_threads() == 1 ? "" : "s");
+}
+
+void* CpuDevice::allocate(int64_t bytes) {
+  const int64_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+  void* memory = std::aligned_alloc(kAlignment, static_cast<size_t>(rounded));
+  if (!memory) fail_runtime("out of memory: the CPU cannot provide {} bytes", bytes);
+  clear(memory, bytes);
+  return memory;
+}
+
+void CpuDevice::release(void* memory) {
+  std::free(memory);
+}
+
+void CpuDevice::upload(void* to_device, const void* from_host, int64_t bytes) {
+  copy(to_device, from_host, bytes);
+}
+
+void CpuDevice::download(void* to_host, const void* from_device, int64_t bytes) {
+  copy(to_host, from_device, bytes);
+}
+
+void CpuDevice::copy(void* to, const void* from, int64_t bytes) {
+  parallel_ranges(bytes, kGrain, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+void CpuDevice::clear(void* memory, int64_t bytes) {
+  parallel_ranges(bytes, kGrain, [&](int64_t begin, int64_t end) {
+    std::memset(static_cast<char*>(memory) + begin, 0, static_cast<size_t>(end - begin));
+  });
+}
+
+}  // namespace dashlm::cpu

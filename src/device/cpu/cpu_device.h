@@ -1,0 +1,24 @@
+// The CPU backend's Device: plain memory, work done at once by the calling thread and OpenMP.
+#pragma once
+
+#include "device/device.h"
+
+namespace dashlm::cpu {
+
+class CpuDevice final : public Device {
+ public:
+  // `threads` as in open_device().
+  explicit CpuDevice(int threads);
+
+  DeviceKind kind() const override { return DeviceKind::cpu; }
+  std::string description() const override;
+  void* allocate(int64_t bytes) override;
+  void release(void* memory) override;
+  void upload(void* to_device, const void* from_host, int64_t bytes) override;
+  void download(void* to_host, const void* from_device, int64_t bytes) override;
+  void copy(void* to, const void* from, int64_t bytes) override;
+  void clear(void* memory, int64_t bytes) override;
+  void synchronize() override {}
+};
+
+}  // namespace dashlm::cpu

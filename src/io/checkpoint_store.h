@@ -1,0 +1,71 @@
+// The directory of a run's checkpoints: step_XXXXXXXX/ folders that exist whole or not at all.
+//
+// A checkpoint is written into a hidden folder beside the others. Its manifest.json, written last,
+// lists every file with size and CRC-32; then the folder is renamed to its final name. A process
+// killed at any moment therefore leaves the earlier checkpoints as they were, and perhaps a hidden
+// folder that the next writer removes. What the files mean is the caller's business.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/file.h"
+
+namespace dashlm {
+
+class CheckpointWriter;
+
+class CheckpointStore {
+ public:
+  // `directory` need not exist yet. `keep` is the number of newest checkpoints that stay, at
+  // least 1.
+  CheckpointStore(std::string directory, int64_t keep);
+
+  // Starts a checkpoint for `step`; a finished one of the same step is replaced on commit.
+  std::unique_ptr<CheckpointWriter> begin(int64_t step);
+
+  // Steps of the folders present, oldest first, whether sound or not.
+  std::vector<int64_t> steps() const;
+  // Folder of the newest checkpoint whose manifest, sizes and checksums agree, or "" when there is
+  // none. Warns about each newer one that is passed over, with the reason.
+  std::string newest_sound() const;
+  // Throws a bad_input Error that names the file and what is wrong with it.
+  static void verify(const std::string& folder);
+
+ private:
+  friend class CheckpointWriter;
+  void remove_old();
+
+  std::string directory_;
+  int64_t keep_;
+};
+
+class CheckpointWriter {
+ public:
+  ~CheckpointWriter();  // without commit(): removes what was written
+
+  // Adds one file: begin, write to it, finish.
+  std::unique_ptr<FileWriter> file(const std::string& name);
+  void finish(FileWriter& file);
+  // Writes the manifest, renames the folder into place and removes checkpoints beyond `keep`.
+  // Returns the final folder.
+  std::string commit();
+
+ private:
+  friend class CheckpointStore;
+  CheckpointWriter(CheckpointStore& store, int64_t step);
+
+  struct Entry {
+    std::string name;
+    int64_t bytes;
+    uint32_t crc;
+  };
+  CheckpointStore& store_;
+  int64_t step_;
+  std::string folder_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace dashlm

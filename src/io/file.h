@@ -1,0 +1,40 @@
+// Files that are either written whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dashlm {
+
+// Writes under a temporary name beside the target; commit() flushes to disk and renames. Without
+// commit() the temporary file is removed and the target is left as it was. Every failure (disk
+// full, no permission) is a runtime_failure Error that names the target.
+class FileWriter {
+ public:
+  explicit FileWriter(std::string path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(const void* data, int64_t bytes);
+  void commit();
+
+  int64_t bytes() const { return bytes_; }
+  uint32_t crc32() const { return crc_; }  // zlib's CRC-32 of what was written
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_, temporary_;
+  int file_ = -1;
+  int64_t bytes_ = 0;
+  uint32_t crc_ = 0;
+};
+
+void write_text_file(const std::string& path, const std::string& text);  // atomically
+std::string read_text_file(const std::string& path);  // bad_input Error when it cannot be read
+uint32_t crc32_of_file(const std::string& path);
+
+// Flushes a directory's entries to disk, so that renames within it survive a power failure.
+void sync_directory(const std::string& path);
+
+}  // namespace dashlm

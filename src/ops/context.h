@@ -1,0 +1,20 @@
+// What every operation is given: where to run, and memory for intermediate results.
+//
+// In planning mode the scratch arena is measuring: operations check shapes, take scratch and count
+// floating-point operations, but compute nothing. Running a model once in this mode gives its
+// memory plan and its FLOPs.
+#pragma once
+
+#include "tensor/arena.h"
+
+namespace dashlm {
+
+struct Context {
+  Device& device;
+  Arena& scratch;
+  double flops = 0;  // of matrix products and attention, a multiply-add counting as two
+
+  bool planning() const { return scratch.measuring(); }
+};
+
+}  // namespace dashlm
