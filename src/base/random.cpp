@@ -21,26 +21,30 @@ double to_unit_interval(uint32_t high, uint32_t low) {
 
 }  // namespace
 
+std::array<uint32_t, 4> philox4x32_10(std::array<uint32_t, 4> counter,
+                                      std::array<uint32_t, 2> key) {
+  constexpr uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = kMultiplier0 * counter[0];
+    const uint64_t p1 = kMultiplier1 * counter[2];
+    counter = {static_cast<uint32_t>(p1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(p1),
+               static_cast<uint32_t>(p0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(p0)};
+    key[0] += kWeyl0;
+    key[1] += kWeyl1;
+  }
+  return counter;
+}
+
 CounterRandom::CounterRandom(uint64_t seed, Purpose purpose, uint64_t step) : step_(step) {
   const uint64_t key = mix(mix(seed) ^ static_cast<uint64_t>(purpose));
   key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
 }
 
 std::array<uint32_t, 4> CounterRandom::block(uint64_t element) const {
-  constexpr uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-  constexpr uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-  std::array<uint32_t, 4> c = {static_cast<uint32_t>(element), static_cast<uint32_t>(element >> 32),
-                               static_cast<uint32_t>(step_), static_cast<uint32_t>(step_ >> 32)};
-  std::array<uint32_t, 2> k = key_;
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t p0 = kMultiplier0 * c[0];
-    const uint64_t p1 = kMultiplier1 * c[2];
-    c = {static_cast<uint32_t>(p1 >> 32) ^ c[1] ^ k[0], static_cast<uint32_t>(p1),
-         static_cast<uint32_t>(p0 >> 32) ^ c[3] ^ k[1], static_cast<uint32_t>(p0)};
-    k[0] += kWeyl0;
-    k[1] += kWeyl1;
-  }
-  return c;
+  return philox4x32_10({static_cast<uint32_t>(element), static_cast<uint32_t>(element >> 32),
+                        static_cast<uint32_t>(step_), static_cast<uint32_t>(step_ >> 32)},
+                       key_);
 }
 
 uint64_t CounterRandom::bits(uint64_t element) const {

@@ -22,6 +22,9 @@ enum class Purpose : uint32_t {
   test = 7,
 };
 
+// The generator itself: 128 random bits for each counter and key.
+std::array<uint32_t, 4> philox4x32_10(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
 class CounterRandom {
  public:
   CounterRandom(uint64_t seed, Purpose purpose, uint64_t step = 0);

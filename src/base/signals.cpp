@@ -9,6 +9,10 @@ volatile std::sig_atomic_t pending_signal = 0;
 
 void on_signal(int signal) {
   pending_signal = signal;
+  // Back to the default for both, so that a second signal of either kind ends a process that is
+  // stuck.
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
 }
 
 }  // namespace
@@ -17,8 +21,7 @@ void catch_stop_signals() {
   pending_signal = 0;
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  // Back to the default after the first one, so that a second ^C ends a process that is stuck.
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -74,6 +74,8 @@ Json parse_json(const std::string& text, const std::string& source) {
     const size_t line_start = at == 0 ? std::string::npos : text.rfind('\n', at - 1);
     const size_t column = line_start == std::string::npos ? at + 1 : at - line_start;
     fail_input("{}:{}:{}: not valid JSON: {}", source, line, column, e.what());
+  } catch (const Json::exception& e) {  // a number too large for any type
+    fail_input("{}: not valid JSON: {}", source, e.what());
   }
 }
 
@@ -90,8 +92,11 @@ void apply_override(Json& json, const std::string& assignment) {
   Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) value = text;
 
+  const std::string keys = assignment.substr(0, equals);
+  require(keys.front() != '.' && keys.back() != '.' && keys.find("..") == std::string::npos,
+          "--set '{}': a key is empty", assignment);
   Json* node = &json;
-  std::istringstream path(assignment.substr(0, equals));
+  std::istringstream path(keys);
   std::string key;
   while (std::getline(path, key, '.')) {
     if (!node->is_object()) *node = Json::object();

@@ -1,5 +1,7 @@
 // The Schema that fills a struct from JSON.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
@@ -15,10 +17,7 @@ class Reader final : public Schema {
   void field(const char* key, int64_t& value, const char*, Range<int64_t> range) override {
     const Json* json = find(key);
     if (!json) return;
-    // 1e3 and 1000.0 are integers to people, so they are to us.
-    const bool whole =
-        json->is_number_float() && json->get<double>() == static_cast<double>(json->get<int64_t>());
-    if (!json->is_number_integer() && !whole) wrong_type(key, "an integer", *json);
+    if (!is_int64(*json)) wrong_type(key, "an integer", *json);
     value = json->get<int64_t>();
     check_range(key, value, range);
   }
@@ -107,6 +106,17 @@ class Reader final : public Schema {
     level.known.emplace_back(key);
     const auto found = level.json->find(key);
     return found == level.json->end() ? nullptr : &*found;
+  }
+
+  static bool is_int64(const Json& json) {
+    if (json.is_number_unsigned()) {
+      return json.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
+    }
+    if (json.is_number_integer()) return true;
+    // 1e3 and 1000.0 are integers to people, so they are to us.
+    if (!json.is_number_float()) return false;
+    const auto value = json.get<double>();
+    return value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);
   }
 
   [[noreturn]] void wrong_type(const char* key, const char* wanted, const Json& json) {

@@ -34,7 +34,8 @@ class Device {
 };
 
 // "auto" (the best device there is), "cpu" or "cuda". `threads` is the number of CPU threads, 0 for
-// one per processor this process may use. Throws when the named device is absent.
+// OMP_NUM_THREADS where it is set, or else one per processor this process may use. Throws when the
+// named device is absent.
 std::unique_ptr<Device> open_device(const std::string& name, int threads = 0);
 
 }  // namespace dashlm

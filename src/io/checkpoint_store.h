@@ -4,6 +4,11 @@
 // lists every file with size and CRC-32; then the folder is renamed to its final name. A process
 // killed at any moment therefore leaves the earlier checkpoints as they were, and perhaps a hidden
 // folder that the next writer removes. What the files mean is the caller's business.
+//
+// Hidden folders: `.step_XXXXXXXX.PID-N.writing` is being written (its writer holds a lock on it,
+// so that nobody takes it for a dead one's), `.step_XXXXXXXX.replaced` is a finished checkpoint in
+// the moment between its removal and the arrival of its successor, and counts as long as
+// step_XXXXXXXX is absent or unsound, `.step_XXXXXXXX.removed` is being deleted.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +20,14 @@
 
 namespace dashlm {
 
+// One file of a checkpoint as its manifest lists it.
+struct CheckpointFile {
+  std::string name;
+  int64_t bytes = 0;
+  uint32_t crc = 0;
+  bool finished = false;
+};
+
 class CheckpointWriter;
 
 class CheckpointStore {
@@ -23,7 +36,8 @@ class CheckpointStore {
   // least 1.
   CheckpointStore(std::string directory, int64_t keep);
 
-  // Starts a checkpoint for `step`; a finished one of the same step is replaced on commit.
+  // Starts a checkpoint for `step`; a finished one of the same step is replaced on commit. The
+  // store must outlive the writer.
   std::unique_ptr<CheckpointWriter> begin(int64_t step);
 
   // Steps of the folders present, oldest first, whether sound or not.
@@ -36,7 +50,9 @@ class CheckpointStore {
 
  private:
   friend class CheckpointWriter;
-  void remove_old();
+  void clean_up() const;
+  std::string install(const std::string& hidden, int64_t step) const;
+  void remove_old(int64_t newest) const;
 
   std::string directory_;
   int64_t keep_;
@@ -49,23 +65,20 @@ class CheckpointWriter {
   // Adds one file: begin, write to it, finish.
   std::unique_ptr<FileWriter> file(const std::string& name);
   void finish(FileWriter& file);
-  // Writes the manifest, renames the folder into place and removes checkpoints beyond `keep`.
-  // Returns the final folder.
+  // Writes the manifest, renames the folder into place and removes older checkpoints beyond
+  // `keep`; damaged ones do not count towards it, and those of later steps (left by a run that was
+  // taken up again from an earlier one) stay. Returns the final folder.
   std::string commit();
 
  private:
   friend class CheckpointStore;
   CheckpointWriter(CheckpointStore& store, int64_t step);
 
-  struct Entry {
-    std::string name;
-    int64_t bytes;
-    uint32_t crc;
-  };
   CheckpointStore& store_;
   int64_t step_;
-  std::string folder_;
-  std::vector<Entry> entries_;
+  std::string folder_;  // "" once committed
+  int lock_ = -1;       // descriptor of folder_, locked
+  std::vector<CheckpointFile> files_;
 };
 
 }  // namespace dashlm

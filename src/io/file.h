@@ -8,7 +8,8 @@ namespace dashlm {
 
 // Writes under a temporary name beside the target; commit() flushes to disk and renames. Without
 // commit() the temporary file is removed and the target is left as it was. Every failure (disk
-// full, no permission) is a runtime_failure Error that names the target.
+// full, no permission) is a runtime_failure Error that names the target; it removes the temporary
+// file, and the writer is of no further use.
 class FileWriter {
  public:
   explicit FileWriter(std::string path);
@@ -24,15 +25,40 @@ class FileWriter {
   const std::string& path() const { return path_; }
 
  private:
+  void discard();                            // closes and removes the temporary file
+  [[noreturn]] void fail(const char* what);  // discards, then throws with errno's text
+
   std::string path_, temporary_;
   int file_ = -1;
   int64_t bytes_ = 0;
   uint32_t crc_ = 0;
 };
 
+// Reads a regular file at any offset. Every failure is a bad_input Error that names the file.
+class FileReader {
+ public:
+  explicit FileReader(std::string path);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  // `bytes` bytes from `offset` on; throws when the file ends before them.
+  void read_at(int64_t offset, void* to, int64_t bytes) const;
+
+  int64_t bytes() const { return bytes_; }  // size when it was opened
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int file_ = -1;
+  int64_t bytes_ = 0;
+};
+
 void write_text_file(const std::string& path, const std::string& text);  // atomically
 std::string read_text_file(const std::string& path);  // bad_input Error when it cannot be read
 uint32_t crc32_of_file(const std::string& path);
+// zlib's CRC-32, continued from `crc` (0 to begin with).
+uint32_t crc32_of_bytes(const void* data, int64_t bytes, uint32_t crc = 0);
 
 // Flushes a directory's entries to disk, so that renames within it survive a power failure.
 void sync_directory(const std::string& path);

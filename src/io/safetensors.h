@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
+#include "io/file.h"
 #include "tensor/tensor.h"
 
 namespace dashlm {
@@ -21,14 +24,12 @@ struct SafetensorsEntry {
 
 class SafetensorsReader {
  public:
-  // Reads and checks the header: ranges inside the file, sizes that fit shapes, no overlaps. Throws
-  // a bad_input Error that names the file and the tensor.
+  // Reads and checks the header: ranges inside the file, sizes that fit shapes, no overlaps, and,
+  // as the format demands, no bytes that belong to no tensor. Throws a bad_input Error that names
+  // the file and the tensor.
   explicit SafetensorsReader(const std::string& path);
-  ~SafetensorsReader();
-  SafetensorsReader(const SafetensorsReader&) = delete;
-  SafetensorsReader& operator=(const SafetensorsReader&) = delete;
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
@@ -39,23 +40,24 @@ class SafetensorsReader {
   std::vector<float> read_f32(const std::string& name) const;
 
  private:
-  std::string path_;
-  int file_ = -1;
+  const SafetensorsEntry& find(const std::string& name) const;
+
+  FileReader file_;
   std::map<std::string, SafetensorsEntry> entries_;
   std::map<std::string, std::string> metadata_;
 };
 
-// One tensor to be written: host memory that must live until write_safetensors() returns.
+// One tensor to be written: host memory that must live until write_safetensors() returns, or a
+// function that puts the elements into the buffer it is given, so that only the largest such tensor
+// needs memory.
 struct SafetensorsItem {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  const void* host = nullptr;
+  std::variant<const void*, std::function<void(void*)>> data;
 };
 
-class FileWriter;
-
-// Writes header and data in the order given.
+// Writes header and data in the order given. The data begins at a multiple of 64 bytes.
 void write_safetensors(FileWriter& file, const std::vector<SafetensorsItem>& items,
                        const std::map<std::string, std::string>& metadata = {});
 

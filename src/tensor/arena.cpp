@@ -20,6 +20,7 @@ Tensor Arena::take(const std::string& name, Shape shape, DType dtype) {
     return {nullptr, dtype, shape, name};
   }
   if (used_ > peak_) {
+    used_ = begin;
     fail_runtime("arena {}: {} {} needs {} bytes, but {} of the {} measured are in use", name_,
                  name, shape.text(), bytes, begin, peak_);
   }

@@ -16,7 +16,9 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kGrain = 1 << 18;  // bytes a thread copies at once
 
-int usable_processors() {
+int default_threads() {
+  const char* wanted = std::getenv("OMP_NUM_THREADS");
+  if (const int threads = wanted ? std::atoi(wanted) : 0; threads > 0) return threads;
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
@@ -26,7 +28,10 @@ int usable_processors() {
 std::string processor_name() {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+    const size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
   }
   return "CPU";
 }
@@ -34,7 +39,7 @@ std::string processor_name() {
 }  // namespace
 
 CpuDevice::CpuDevice(int threads) {
-  omp_set_num_threads(threads > 0 ? threads : usable_processors());
+  omp_set_num_threads(threads > 0 ? threads : default_threads());
 }
 
 std::string CpuDevice::description() const {
@@ -43,6 +48,7 @@ std::string CpuDevice::description() const {
 }
 
 void* CpuDevice::allocate(int64_t bytes) {
+  if (bytes < 0) fail_runtime("{} bytes of memory were asked for", bytes);
   const int64_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   void* memory = std::aligned_alloc(kAlignment, static_cast<size_t>(rounded));
   if (!memory) fail_runtime("out of memory: the CPU cannot provide {} bytes", bytes);

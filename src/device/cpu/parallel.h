@@ -18,10 +18,9 @@ inline int max_threads() {
 }
 
 // Calls body(i) for every i in [0, count), in any order, on all threads. The first exception of a
-// body is rethrown after the loop.
+// body is rethrown after the loop. BLAS and LAPACK called from a body run on its thread alone.
 template <class Body>
 void parallel_for(int64_t count, const Body& body) {
-  if (count == 1) return body(0);
   std::exception_ptr error;
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
 #pragma omp parallel for schedule(dynamic)

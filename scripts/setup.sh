@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# Installs what building and testing needs, and only what is missing of it. Where everything is
+# there it does nothing, and needs neither root nor a network.
+#
+#   scripts/setup.sh [--clang] [--no-install]
+#
+#   --clang       also what the "clang" preset needs
+#   --no-install  only report; exit code 1 if something is missing
+#
+# Debian and Ubuntu: through apt-get, as root or with sudo. Elsewhere it says what is missing.
+set -euo pipefail
+
+clang=no
+install=yes
+for argument in "$@"; do
+  case "$argument" in
+    --clang) clang=yes ;;
+    --no-install) install=no ;;
+    -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+    *) echo "setup: unknown option '$argument'; see --help" >&2; exit 1 ;;
+  esac
+done
+
+readonly min_gcc=12 min_clang=14
+
+# "a|b": either will do. The first is what gets installed.
+required=(
+  g++ cmake ninja-build 'pkg-config|pkgconf' libopenblas-openmp-dev liblapacke-dev
+  libsentencepiece-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libgtest-dev libgmock-dev
+  libbenchmark-dev libcli11-dev zlib1g-dev python3
+)
+optional=(python3-matplotlib)  # for the plots of scripts/ only
+[ "$clang" = yes ] && required+=(clang libomp-dev)
+
+# --- Debian and Ubuntu ----------------------------------------------------------------------------
+
+# The packages among the arguments that are not installed, one a line.
+missing_packages() {
+  local installed wanted name found
+  local -a names
+  IFS='| ' read -ra names <<<"$*"
+  installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${names[@]}" 2>/dev/null || true)
+  for wanted in "$@"; do
+    found=no
+    for name in ${wanted//|/ }; do
+      grep -qxF "installed $name" <<<"$installed" && found=yes
+    done
+    [ "$found" = yes ] || echo "${wanted%%|*}"
+  done
+}
+
+update_lists() {
+  "${as_root[@]}" apt-get update -qq >/dev/null 2>&1 && return
+  sleep 3
+  "${as_root[@]}" apt-get update -qq >/dev/null ||
+    echo "setup: apt-get update failed; trying with the lists there are" >&2
+}
+
+apt_install() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+setup_debian() {
+  # The g++ of Ubuntu 22.04 is too old, but there is a newer one beside it.
+  if command -v g++ >/dev/null && [ "$(g++ -dumpversion | cut -d. -f1)" -ge "$min_gcc" ]; then
+    required[0]='g++|g++-12'
+  elif grep -qs '^VERSION_ID="22.04"' /etc/os-release; then
+    required[0]=g++-$min_gcc
+  fi
+
+  local needed wanted
+  mapfile -t needed < <(missing_packages "${required[@]}")
+  mapfile -t wanted < <(missing_packages "${optional[@]}")
+  if [ ${#needed[@]} -eq 0 ] && [ ${#wanted[@]} -eq 0 ]; then
+    echo "setup: everything is installed"
+    return 0
+  fi
+  if [ "$install" = no ]; then
+    [ ${#wanted[@]} -eq 0 ] || echo "setup: missing, for plots only: ${wanted[*]}"
+    [ ${#needed[@]} -eq 0 ] || { echo "setup: missing: ${needed[*]}"; return 1; }
+    return 0
+  fi
+
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "setup: missing: ${needed[*]} ${wanted[*]}; as root run: apt-get install ${needed[*]} ${wanted[*]}" >&2
+      [ ${#needed[@]} -eq 0 ] && return 0 || return 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "setup: installing ${needed[*]} ${wanted[*]}"
+  update_lists
+  if [ ${#needed[@]} -gt 0 ] && ! apt_install "${needed[@]}"; then
+    echo "setup: cannot install ${needed[*]}; see the messages of apt-get above" >&2
+    return 1
+  fi
+  if [ ${#wanted[@]} -gt 0 ] && ! apt_install "${wanted[@]}"; then
+    echo "setup: cannot install ${wanted[*]}; only the plots of scripts/ need it" >&2
+  fi
+  echo "setup: done"
+}
+
+# --- other systems --------------------------------------------------------------------------------
+
+missing=()
+
+need_command() {
+  command -v "$1" >/dev/null || missing+=("the command $1")
+}
+
+need_compiler() {  # NAME LEAST_VERSION
+  if ! command -v "$1" >/dev/null; then
+    missing+=("$1, version $2 or newer")
+  elif [ "$("$1" -dumpversion | cut -d. -f1)" -lt "$2" ]; then
+    missing+=("$1, version $2 or newer (this is $("$1" -dumpversion))")
+  fi
+}
+
+need_header() {  # HEADER [HEADER THAT WILL DO AS WELL]
+  local header
+  for header in "$@"; do
+    echo "#include <$header>" | "$compiler" -E -x c++ - >/dev/null 2>&1 && return
+  done
+  missing+=("the header <$1>")
+}
+
+check_other_system() {
+  local header
+  need_compiler g++ $min_gcc
+  [ "$clang" = yes ] && need_compiler clang++ $min_clang
+  for command in cmake ninja pkg-config python3; do need_command "$command"; done
+  compiler=$(command -v g++ || command -v clang++ || true)
+  if [ -n "$compiler" ]; then
+    for header in nlohmann/json.hpp spdlog/spdlog.h fmt/format.h gtest/gtest.h gmock/gmock.h \
+      benchmark/benchmark.h CLI/CLI.hpp zlib.h omp.h; do
+      need_header "$header"
+    done
+    need_header cblas.h openblas/cblas.h
+    need_header lapacke.h openblas/lapacke.h
+    echo 'int main() {}' | "$compiler" -x c++ - -lopenblas -o /dev/null 2>/dev/null ||
+      missing+=("OpenBLAS, built with OpenMP")
+  fi
+  if command -v pkg-config >/dev/null && ! pkg-config --exists sentencepiece; then
+    missing+=("sentencepiece (a sentencepiece.pc that pkg-config finds)")
+  fi
+  if [ ${#missing[@]} -eq 0 ]; then
+    echo "setup: everything is installed"
+    return 0
+  fi
+  echo "setup: this system is neither Debian nor Ubuntu; please install:" >&2
+  printf '  %s\n' "${missing[@]}" >&2
+  return 1
+}
+
+if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+  setup_debian
+else
+  check_other_system
+fi

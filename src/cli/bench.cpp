@@ -1,0 +1,131 @@
+// `dashlm bench step`: the speed of a training step beside the machine's own peak.
+// `dashlm bench data`: the speed of the loader alone.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+
+#include "base/random.h"
+#include "base/timer.h"
+#include "cli/commands.h"
+#include "config/config.h"
+#include "ops/peak.h"
+#include "train/engine.h"
+
+namespace dashlm {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> overrides;
+  int64_t steps = 10;
+  bool json = false;
+};
+
+// Random tokens: the arithmetic is the same as on text, and no data is needed.
+Batch random_batch(const RunConfig& config) {
+  Batch batch{config.train.batch, config.model.seq_len, {}, {}, {}};
+  const CounterRandom random(1, Purpose::benchmark);
+  const auto vocab = static_cast<uint64_t>(config.model.vocab_size);
+  const auto count = static_cast<uint64_t>(batch.sequences * batch.seq_len);
+  for (uint64_t i = 0; i < count; ++i) {
+    batch.tokens.push_back(static_cast<int32_t>(random.below(vocab, 2 * i)));
+    batch.targets.push_back(static_cast<int32_t>(random.below(vocab, 2 * i + 1)));
+  }
+  return batch;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void print(const Json& json, bool as_json) {
+  if (as_json) {
+    std::cout << json.dump() << "\n";
+    return;
+  }
+  for (const auto& [key, value] : json.items()) {
+    std::cout << fmt::format("{:<24}{}\n", key, value.dump());
+  }
+}
+
+void bench_step(const Options& options) {
+  const RunConfig config = load_run_config(options.config, options.overrides);
+  const auto device = open_device(config.device, static_cast<int>(config.threads));
+  Engine engine(*device, config);
+  engine.allocate();
+  engine.initialize();
+  const Batch batch = random_batch(config);
+
+  std::vector<double> step_s, update_s;
+  double peak = 0;
+  for (int64_t i = 0; i <= options.steps; ++i) {
+    // Peak and step in turn: the speed of a shared machine drifts.
+    peak = std::max(peak, measure_matmul_peak(*device, 2));
+    const Timer timer;
+    engine.forward_backward(batch);
+    const double norm = engine.gradient_norm();
+    const double before_update = timer.seconds();
+    engine.update({.update = i + 1, .lr = 1e-4, .gradient_scale = 1.0 / std::max(1.0, norm)});
+    if (i == 0) continue;  // warm-up
+    step_s.push_back(timer.seconds());
+    update_s.push_back(timer.seconds() - before_update);
+  }
+  const double step = median(step_s), gflops = engine.memory_plan().step_flops / step / 1e9;
+  const auto tokens = static_cast<double>(batch.tokens.size());
+  print({{"device", device->description()},
+         {"parameters", engine.layout().elements()},
+         {"step_ms", 1e3 * step},
+         {"optimizer_ms", 1e3 * median(update_s)},
+         {"tokens_per_s", tokens / step},
+         {"gflops", gflops},
+         {"sgemm_peak_gflops", peak / 1e9},
+         {"ratio_to_peak", gflops / (peak / 1e9)}},
+        options.json);
+}
+
+void bench_data(const Options& options) {
+  const RunConfig config = load_run_config(options.config, options.overrides);
+  const TokenStream stream(config.data.train, config.model.vocab_size);
+  const SampleOrder order(stream.size(), config.model.seq_len,
+                          static_cast<uint64_t>(config.data.seed));
+  BatchLoader loader(stream, order, config.train.batch, {}, config.data.prefetch);
+  loader.next();
+  const Timer timer;
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < options.steps; ++i) {
+    tokens += static_cast<int64_t>(loader.next().tokens.size());
+  }
+  print({{"batches", options.steps},
+         {"tokens", tokens},
+         {"tokens_per_s", static_cast<double>(tokens) / timer.seconds()}},
+        options.json);
+}
+
+void add_bench(CLI::App& bench, const char* name, const char* help, int64_t steps,
+               void (*run)(const Options&)) {
+  auto options = std::make_shared<Options>();
+  options->steps = steps;
+  CLI::App* command = bench.add_subcommand(name, help);
+  command->add_option("CONFIG", options->config, "JSON file")->required();
+  command->add_option("--set", options->overrides, "override a value: section.key=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--steps", options->steps, "steps to time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "as one line of JSON");
+  command->callback([options, run] { run(*options); });
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app) {
+  CLI::App* bench = app.add_subcommand("bench", "measure speed");
+  bench->require_subcommand(1);
+  add_bench(*bench, "step", "a training step on random tokens, and the SGEMM peak", 10, bench_step);
+  add_bench(*bench, "data", "the data loader alone", 1000, bench_data);
+}
+
+}  // namespace dashlm

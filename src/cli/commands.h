@@ -1,0 +1,20 @@
+// The subcommands of `dashlm`, one source file each. Each function adds its command to the parser;
+// the command runs while the parser finishes and throws dashlm::Error when it fails.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace dashlm {
+
+// `exit_code` is set when it is not 0: after a signal.
+void add_train_command(CLI::App& app, int& exit_code);
+void add_eval_command(CLI::App& app);
+void add_plan_command(CLI::App& app);
+void add_config_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
+void add_tokenize_command(CLI::App& app);
+void add_bench_command(CLI::App& app);  // its own subcommands: step, data
+
+}  // namespace dashlm

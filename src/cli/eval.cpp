@@ -1,0 +1,64 @@
+// `dashlm eval`: loss and perplexity of a checkpoint on token files.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "config/config.h"
+#include "train/checkpoint.h"
+#include "train/inference.h"
+
+namespace dashlm {
+namespace {
+
+struct Options {
+  std::string path;
+  std::vector<std::string> data;
+  int64_t batch = 0;
+  std::string device = "auto";
+  int threads = 0;
+  bool json = false;
+};
+
+void evaluate(const Options& options) {
+  const std::string folder = find_checkpoint(options.path);
+  const RunConfig config = read_checkpoint_config(folder);
+  const std::vector<std::string>& data = options.data.empty() ? config.data.val : options.data;
+  require(!data.empty(), "the run of '{}' has no validation data; name files with --data", folder);
+  const int64_t batch = options.batch > 0 ? options.batch : config.train.micro_batch;
+
+  const auto device = open_device(options.device, options.threads);
+  InferenceModel model(*device, config.model, folder, batch);
+  const TokenStream tokens(data, config.model.vocab_size);
+  const SequentialBatches batches(tokens, config.model.seq_len, batch);
+  LossSum loss;
+  for (int64_t i = 0; i < batches.batches(); ++i) loss += model.evaluate(batches.at(i));
+
+  if (options.json) {
+    const Json json = {{"checkpoint", folder},
+                       {"val_loss", loss.mean()},
+                       {"val_ppl", std::exp(loss.mean())},
+                       {"targets", loss.targets}};
+    std::cout << json.dump() << "\n";
+  } else {
+    std::cout << fmt::format("{}: loss {:.4f}, perplexity {:.2f} over {} tokens\n", folder,
+                             loss.mean(), std::exp(loss.mean()), loss.targets);
+  }
+}
+
+}  // namespace
+
+void add_eval_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("eval", "loss and perplexity of a checkpoint");
+  command->add_option("PATH", options->path, "run directory or checkpoint folder")->required();
+  command->add_option("--data", options->data, "token files; default: data.val of the run");
+  command->add_option("--batch", options->batch, "sequences at once; default: train.micro_batch");
+  command->add_option("--device", options->device, "auto, cpu or cuda");
+  command->add_option("--threads", options->threads, "CPU threads; 0: all");
+  command->add_flag("--json", options->json, "as JSON");
+  command->callback([options] { evaluate(*options); });
+}
+
+}  // namespace dashlm

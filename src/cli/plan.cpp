@@ -1,0 +1,92 @@
+// `dashlm plan`: what a run will take, before it takes it.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "config/config.h"
+#include "train/engine.h"
+
+namespace dashlm {
+namespace {
+
+struct Options {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+Json plan_json(const RunConfig& config, const Engine& engine) {
+  const MemoryPlan& plan = engine.memory_plan();
+  const int64_t step_tokens = config.train.batch * config.model.seq_len;
+  Json json;
+  json["parameters"] = engine.layout().elements();
+  json["bytes"] = {{"weights", plan.weights},     {"gradients", plan.gradients},
+                   {"optimizer", plan.optimizer}, {"activations", plan.activations},
+                   {"scratch", plan.scratch},     {"batch", plan.batch},
+                   {"total", plan.total()}};
+  json["steps"] = config.train.steps;
+  json["micro_batches"] =
+      (config.train.batch + config.train.micro_batch - 1) / config.train.micro_batch;
+  json["tokens_per_step"] = step_tokens;
+  json["tokens"] = step_tokens * config.train.steps;
+  json["tokens_per_parameter"] = static_cast<double>(step_tokens * config.train.steps) /
+                                 static_cast<double>(engine.layout().elements());
+  json["flops_per_step"] = plan.step_flops;
+  json["flops_per_token"] = plan.step_flops / static_cast<double>(step_tokens);
+  return json;
+}
+
+std::string with_separators(int64_t value) {
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+void print_table(const Json& json) {
+  const auto row = [](const std::string& name, const std::string& value) {
+    std::cout << fmt::format("{:<24}{:>24}\n", name, value);
+  };
+  row("parameters", with_separators(json["parameters"]));
+  for (const auto& [group, bytes] : json["bytes"].items()) {
+    const auto count = bytes.get<int64_t>();
+    row("bytes: " + group, with_separators(count));
+  }
+  row("", fmt::format("= {:.2f} GiB", json["bytes"]["total"].get<double>() / (1 << 30)));
+  row("steps", with_separators(json["steps"]));
+  row("micro-batches a step", with_separators(json["micro_batches"]));
+  row("tokens a step", with_separators(json["tokens_per_step"]));
+  row("tokens", with_separators(json["tokens"]));
+  row("tokens a parameter", fmt::format("{:.2f}", json["tokens_per_parameter"].get<double>()));
+  row("GFLOP a step", fmt::format("{:.3f}", json["flops_per_step"].get<double>() / 1e9));
+  row("GFLOP a token", fmt::format("{:.6f}", json["flops_per_token"].get<double>() / 1e9));
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("plan", "print parameters, memory and work of a run");
+  command->add_option("CONFIG", options->config, "JSON file")->required();
+  command->add_option("--set", options->overrides, "override a value: section.key=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--json", options->json, "as JSON");
+  command->callback([options] {
+    const RunConfig config = load_run_config(options->config, options->overrides);
+    const auto device = open_device(config.device, static_cast<int>(config.threads));
+    const Engine engine(*device, config);
+    const Json json = plan_json(config, engine);
+    if (options->json) {
+      std::cout << json.dump(2) << "\n";
+    } else {
+      print_table(json);
+    }
+  });
+}
+
+}  // namespace dashlm

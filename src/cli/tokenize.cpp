@@ -1,0 +1,52 @@
+#include "cli/tokenize.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <thread>
+
+#include "data/tokenize.h"
+
+namespace dashlm {
+
+void add_tokenize_command(CLI::App& app) {
+  const auto options = std::make_shared<TokenizeOptions>();
+  options->threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  CLI::App* command = app.add_subcommand(
+      "tokenize", "make a dataset of token shards from documents (.txt, .jsonl, .json, or .gz)");
+  command->add_option("INPUT", options->inputs, "files, directories or patterns")->required();
+  command->add_option("--out", options->out, "directory of the dataset")->required();
+  auto* use = command->add_option("--tokenizer", options->tokenizer,
+                                  "SentencePiece model, such as tokenizer.model of a Llama 2");
+  auto* train = command->add_option("--train-tokenizer", options->train_tokenizer,
+                                    "train a tokenizer of this many tokens on the inputs instead");
+  use->excludes(train);
+  command
+      ->add_option("--val-fraction", options->val_fraction,
+                   "share of the documents that goes to validation")
+      ->capture_default_str();
+  command->add_option("--shard-tokens", options->shard_tokens, "tokens in a shard")
+      ->capture_default_str();
+  static const std::map<std::string, ShardFormat> formats = {
+      {"dashlm", ShardFormat::dashlm}, {"raw", ShardFormat::raw}, {"llmc", ShardFormat::llmc}};
+  command->add_option("--format", options->format, "dashlm, raw (16 bits, no header) or llmc")
+      ->transform(CLI::CheckedTransformer(formats))
+      ->default_str("dashlm");
+  command->add_option("--threads", options->threads, "threads; the result does not depend on them")
+      ->capture_default_str();
+  command->add_flag("--skip-bad", options->skip_bad,
+                    "leave out documents that are not valid UTF-8 or JSON, and count them");
+  command->add_flag("!--no-bos", options->bos, "no token before each document");
+  command->add_flag("--append-eos", options->eos, "a token after each document");
+  command->add_flag("--force", options->force, "replace the dataset in the output directory");
+  command->callback([options] {
+    const TokenizeResult result = tokenize(*options);
+    spdlog::info("{}: {} training and {} validation tokens, {} documents left out", options->out,
+                 result.train.tokens, result.val.tokens, result.skipped);
+  });
+}
+
+}  // namespace dashlm

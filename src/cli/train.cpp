@@ -1,0 +1,46 @@
+// `dashlm train`: a training run from a config.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "cli/commands.h"
+#include "train/trainer.h"
+
+namespace dashlm {
+namespace {
+
+struct Options {
+  std::string config, out;
+  std::vector<std::string> overrides;
+  bool resume = false;
+  bool quiet = false;
+};
+
+int train(const Options& options) {
+  if (options.quiet) init_logging(true);
+  RunConfig config = load_run_config(options.config, options.overrides);
+  if (!options.out.empty()) config.out = options.out;
+  const auto device = open_device(config.device, static_cast<int>(config.threads));
+  spdlog::info("{}", device->description());
+  return Trainer(*device, config, options.resume).run();
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("train", "train a model from a config");
+  command->add_option("CONFIG", options->config, "JSON file; see `dashlm config`")->required();
+  command->add_option("--set", options->overrides, "override a value: section.key=value")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("--out", options->out, "directory of the run")->type_name("DIR");
+  command->add_flag("--resume", options->resume,
+                    "go on from the newest checkpoint in the run's directory");
+  command->add_flag("--quiet", options->quiet, "warnings and errors only");
+  command->callback([options, &exit_code] { exit_code = train(*options); });
+}
+
+}  // namespace dashlm

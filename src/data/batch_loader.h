@@ -1,0 +1,81 @@
+// Batches of training and validation sequences.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "data/sample_order.h"
+#include "data/token_stream.h"
+#include "ops/cross_entropy.h"  // kIgnoredTarget
+
+namespace dashlm {
+
+struct Batch {
+  int64_t sequences = 0;
+  int64_t seq_len = 0;
+  std::vector<int32_t> tokens;   // (sequences, seq_len)
+  std::vector<int32_t> targets;  // (sequences, seq_len): the token after each
+  SamplePosition next;           // where the following batch starts
+};
+
+// Training batches in sample order, read ahead by a thread. A batch depends on its position alone:
+// starting at `next` of some batch continues as if nothing had happened.
+class BatchLoader {
+ public:
+  // `batch` sequences each, crossing epochs where need be. `prefetch` batches are read ahead; 0
+  // reads within next(). The stream must outlive the loader.
+  BatchLoader(const TokenStream& stream, const SampleOrder& order, int64_t batch,
+              SamplePosition start, int64_t prefetch);
+  ~BatchLoader();  // returns promptly, whatever is queued
+  BatchLoader(const BatchLoader&) = delete;
+  BatchLoader& operator=(const BatchLoader&) = delete;
+
+  // Rethrows what went wrong while reading, once the batches before it are used up.
+  Batch next();
+  // Time spent in next() so far, waiting for data.
+  double wait_seconds() const { return wait_seconds_; }
+
+ private:
+  Batch read(SamplePosition start) const;
+  void prefetch_loop();
+
+  const TokenStream& stream_;
+  SampleOrder order_;
+  int64_t batch_;
+  SamplePosition position_;  // of the next batch to be read
+  size_t capacity_;
+  double wait_seconds_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Batch> queue_;
+  std::exception_ptr failure_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+// A stream from start to end in windows of seq_len, for validation: every token but the first is a
+// target exactly once. The last window is filled up with token 0 and ignored targets, the last
+// batch has fewer sequences.
+class SequentialBatches {
+ public:
+  // Throws a bad_input Error when the stream has fewer than 2 tokens.
+  SequentialBatches(const TokenStream& stream, int64_t seq_len, int64_t batch);
+
+  int64_t batches() const { return (windows_ + batch_ - 1) / batch_; }
+  int64_t targets() const { return stream_.size() - 1; }  // that are scored, in all batches
+  Batch at(int64_t index) const;                          // index in [0, batches())
+
+ private:
+  const TokenStream& stream_;
+  int64_t seq_len_;
+  int64_t batch_;
+  int64_t windows_;
+};
+
+}  // namespace dashlm

@@ -1,0 +1,48 @@
+// Which tokens make up which training sequence: sampling without replacement.
+//
+// An epoch is one permutation of the sequences and one random offset by which all of them are
+// shifted. Both are functions of (seed, epoch), computed without a table, so that the order is the
+// same for every number of ranks and the whole state is a SamplePosition.
+//
+// The permutation is a Feistel network over pairs [0, rows) x [0, columns) with modular addition
+// (Black and Rogaway: "Ciphers with arbitrary finite domains", CT-RSA 2002), which walks on along
+// its cycle while the result is outside the range; rows x columns exceeds the number of sequences
+// by less than its square root, so that this is rare.
+#pragma once
+
+#include <cstdint>
+
+namespace dashlm {
+
+// The next sequence: the `index`-th of epoch `epoch`.
+struct SamplePosition {
+  int64_t epoch = 0;
+  int64_t index = 0;
+  bool operator==(const SamplePosition&) const = default;
+};
+
+class SampleOrder {
+ public:
+  // A sequence is seq_len + 1 tokens, of which the last is only a target; sequences start seq_len
+  // tokens apart. Throws a bad_input Error when there are not even seq_len + 1 tokens.
+  SampleOrder(int64_t tokens, int64_t seq_len, uint64_t seed);
+
+  // Sequences of an epoch: one fewer than would fit, so that every offset below seq_len fits.
+  int64_t sequences() const { return sequences_; }
+  int64_t seq_len() const { return seq_len_; }
+  // Where in the stream the sequence starts; index in [0, sequences()).
+  int64_t first_token(int64_t epoch, int64_t index) const;
+  // `count` sequences further on, in the next epochs where this one ends.
+  SamplePosition advance(SamplePosition position, int64_t count) const;
+
+ private:
+  int64_t permute(int64_t epoch, int64_t index) const;
+
+  int64_t seq_len_;
+  uint64_t seed_;
+  int64_t sequences_;
+  int64_t offsets_;         // how many offsets there are
+  int64_t rows_, columns_;  // rows * columns >= sequences
+};
+
+}  // namespace dashlm

@@ -1,0 +1,53 @@
+// SentencePiece models: text to tokens and back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sentencepiece {
+class SentencePieceProcessor;
+}
+
+namespace dashlm {
+
+class DocumentReader;
+
+// Immutable once loaded: any number of threads may use one.
+class Tokenizer {
+ public:
+  // Throws a bad_input Error when the file is missing or not a SentencePiece model.
+  explicit Tokenizer(const std::string& path);
+  ~Tokenizer();
+  Tokenizer(Tokenizer&&) noexcept;
+
+  int64_t vocab_size() const;
+  int32_t bos() const;  // id of the token that begins a document, or -1
+  int32_t eos() const;  // id of the token that ends a document, or -1
+
+  // Without bos and eos. `text` is UTF-8.
+  std::vector<int32_t> encode(std::string_view text) const;
+  // Control tokens vanish; ids out of range throw.
+  std::string decode(const std::vector<int32_t>& tokens) const;
+
+ private:
+  std::string path_;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> model_;
+};
+
+struct TokenizerTraining {
+  int64_t vocab_size = 32000;
+  // Of larger corpora every 2nd, 4th, 8th, ... document is used, so that this much text remains.
+  int64_t sample_bytes = int64_t{64} << 20;
+};
+
+// Trains a byte-pair model in the manner of Llama 2 (bytes for what is not in the vocabulary, text
+// taken as it is, digits one by one; 0 unknown, 1 bos, 2 eos) and writes it to `path`. The file
+// depends on the documents, vocab_size and sample_bytes alone. Throws a bad_input Error when the
+// documents are too few for the vocabulary.
+void train_bpe(DocumentReader& documents, const TokenizerTraining& training,
+               const std::string& path);
+
+}  // namespace dashlm

@@ -1,0 +1,48 @@
+// dashlm: pretrains Llama models. This file only dispatches; see src/cli.
+#include <CLI/CLI.hpp>
+#include <new>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/commands.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  using namespace dashlm;
+  init_logging(/*quiet=*/false);
+  CLI::App app{"Pretrains Llama models from a JSON config, with block-Shampoo optimizers."};
+  app.require_subcommand(1);
+  app.set_version_flag("--version", DASHLM_VERSION);
+  int exit_code = 0;
+  add_train_command(app, exit_code);
+  add_eval_command(app);
+  add_generate_command(app);
+  add_tokenize_command(app);
+  add_plan_command(app);
+  add_config_command(app);
+  add_bench_command(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using dashlm::ExitCode;
+  try {
+    return run(argc, argv);
+  } catch (const dashlm::Error& e) {
+    spdlog::error("{}", e.what());
+    return static_cast<int>(e.code());
+  } catch (const std::bad_alloc&) {
+    spdlog::error("out of memory");
+  } catch (const std::exception& e) {
+    spdlog::error("unexpected: {}", e.what());
+  }
+  return static_cast<int>(ExitCode::runtime_failure);
+}

@@ -1,0 +1,117 @@
+#include "model/hf_format.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace dashlm {
+namespace {
+
+// Calls move(our row, stored row) for every row.
+template <class Move>
+void for_rows(const HfTensor& tensor, const Move& move) {
+  const int64_t rows = tensor.shape[0], head = tensor.head_dim;
+  for (int64_t row = 0; row < rows; ++row) {
+    if (head == 0) {
+      move(row, row);
+    } else {
+      const int64_t first = row / head * head, within = row % head;
+      move(row, first + within / 2 + within % 2 * (head / 2));
+    }
+  }
+}
+
+int64_t row_width(const HfTensor& tensor) {
+  return tensor.shape.elements() / tensor.shape[0];
+}
+
+// Hugging Face's name of a whole parameter within a layer.
+std::string hf_name(const std::string& name) {
+  static const std::pair<const char*, const char*> names[] = {
+      {"attn_norm", "input_layernorm"},
+      {"attn_out", "self_attn.o_proj"},
+      {"gate", "mlp.gate_proj"},
+      {"mlp_norm", "post_attention_layernorm"},
+      {"up", "mlp.up_proj"},
+      {"down", "mlp.down_proj"},
+  };
+  if (name == "embed") return "model.embed_tokens.weight";
+  if (name == "final_norm") return "model.norm.weight";
+  if (name == "lm_head") return "lm_head.weight";
+  const size_t dot = name.find('.');
+  const std::string layer = "model.layers." + name.substr(5, dot - 5) + ".";
+  for (const auto& [ours, theirs] : names) {
+    if (name.substr(dot + 1) == ours) return layer + theirs + ".weight";
+  }
+  fail_runtime("parameter {} has no Hugging Face name", name);
+}
+
+void add_qkv(const ModelConfig& config, const Parameter& parameter,
+             std::vector<HfTensor>& tensors) {
+  const size_t dot = parameter.name.find('.');
+  const std::string prefix = "model.layers." + parameter.name.substr(5, dot - 5) + ".self_attn.";
+  const int64_t head = config.head_dim(), width = config.d_model;
+  int64_t offset = parameter.offset;
+  const auto add = [&](const char* name, int64_t heads, int64_t reordered) {
+    const Shape shape{heads * head, width};
+    tensors.push_back({prefix + name + ".weight", shape, offset, reordered});
+    offset += shape.elements();
+  };
+  add("q_proj", config.n_head, head);
+  add("k_proj", config.n_kv_head, head);
+  add("v_proj", config.n_kv_head, 0);
+}
+
+}  // namespace
+
+void HfTensor::encode(const float* ours, float* stored) const {
+  const int64_t width = row_width(*this);
+  for_rows(*this, [&](int64_t our_row, int64_t stored_row) {
+    std::copy_n(ours + our_row * width, width, stored + stored_row * width);
+  });
+}
+
+void HfTensor::decode(const float* stored, float* ours) const {
+  const int64_t width = row_width(*this);
+  for_rows(*this, [&](int64_t our_row, int64_t stored_row) {
+    std::copy_n(stored + stored_row * width, width, ours + our_row * width);
+  });
+}
+
+std::vector<HfTensor> hf_tensors(const ModelConfig& config, const ParameterLayout& layout) {
+  std::vector<HfTensor> tensors;
+  for (const Parameter& parameter : layout.parameters()) {
+    if (parameter.name.ends_with(".qkv")) {
+      add_qkv(config, parameter, tensors);
+    } else {
+      tensors.push_back({hf_name(parameter.name), parameter.shape, parameter.offset, 0});
+    }
+  }
+  return tensors;
+}
+
+std::string hf_config_text(const ModelConfig& config) {
+  const nlohmann::ordered_json json = {
+      {"architectures", {"LlamaForCausalLM"}},
+      {"model_type", "llama"},
+      {"hidden_act", "silu"},
+      {"hidden_size", config.d_model},
+      {"intermediate_size", config.d_ff},
+      {"num_hidden_layers", config.n_layer},
+      {"num_attention_heads", config.n_head},
+      {"num_key_value_heads", config.n_kv_head},
+      {"max_position_embeddings", config.seq_len},
+      {"vocab_size", config.vocab_size},
+      {"rms_norm_eps", config.norm_eps},
+      {"rope_theta", config.rope_theta},
+      {"tie_word_embeddings", config.tie_embeddings},
+      {"attention_bias", false},
+      {"mlp_bias", false},
+      {"initializer_range", config.init_std},
+      {"bos_token_id", 1},
+      {"eos_token_id", 2},
+      {"torch_dtype", "float32"},
+  };
+  return json.dump(2) + "\n";
+}
+
+}  // namespace dashlm

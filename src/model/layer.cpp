@@ -1,0 +1,97 @@
+#include "model/layer.h"
+
+#include "ops/attention.h"
+#include "ops/matmul.h"
+#include "ops/rms_norm.h"
+#include "ops/rope.h"
+#include "ops/swiglu.h"
+
+namespace dashlm {
+namespace {
+
+constexpr MatmulOptions kWeightTransposed{.transpose_b = true};  // activations · Wᵀ
+constexpr MatmulOptions kWeightGradient{.transpose_a = true};    // d_outputᵀ · input
+
+Tensor by_head(const Tensor& x, const BatchShape& shape, int64_t heads) {
+  return x.view({shape.sequences, shape.length, heads, x.dim(1) / heads});
+}
+
+}  // namespace
+
+LayerActivations LayerActivations::take(Arena& arena, const ModelConfig& config,
+                                        const BatchShape& shape) {
+  const int64_t n = shape.tokens(), d = config.d_model, f = config.d_ff;
+  LayerActivations a;
+  a.norm1 = arena.take("norm1", {n, d});
+  a.rstd1 = arena.take("rstd1", {n});
+  a.qkv = arena.take("qkv", {n, config.qkv_width()});
+  a.log_sum_exp = arena.take("log_sum_exp", {shape.sequences, config.n_head, shape.length});
+  a.attended = arena.take("attended", {n, d});
+  a.middle = arena.take("middle", {n, d});
+  a.norm2 = arena.take("norm2", {n, d});
+  a.rstd2 = arena.take("rstd2", {n});
+  a.gate_up = arena.take("gate_up", {n, 2 * f});
+  a.hidden = arena.take("hidden", {n, f});
+  return a;
+}
+
+void Layer::forward(Context& context, const LayerActivations& a, const Tensor& x,
+                    const BatchShape& shape) const {
+  forward(context, a, x, shape, 0, [&](const LayerActivations& act) {
+    attention(context, by_head(act.attended, shape, config.n_head), act.log_sum_exp,
+              by_head(act.qkv, shape, config.qkv_heads()), {config.n_head, config.n_kv_head});
+  });
+}
+
+void Layer::forward(Context& context, const LayerActivations& a, const Tensor& x,
+                    const BatchShape& shape, int64_t first_position,
+                    const AttentionFunction& attend) const {
+  const auto eps = static_cast<float>(config.norm_eps);
+  rms_norm(context, a.norm1, a.rstd1, x, weights.attn_norm, eps);
+  matmul(context, a.qkv, a.norm1, weights.qkv, kWeightTransposed);
+  rope(context, by_head(a.qkv, shape, config.qkv_heads()), rope_table,
+       config.n_head + config.n_kv_head, RopeDirection::forward, first_position);
+  attend(a);
+  matmul_add(context, a.middle, x, a.attended, weights.attn_out, kWeightTransposed);
+
+  rms_norm(context, a.norm2, a.rstd2, a.middle, weights.mlp_norm, eps);
+  matmul(context, a.gate_up, a.norm2, weights.gate_up, kWeightTransposed);
+  swiglu(context, a.hidden, a.gate_up);
+}
+
+void Layer::output(Context& context, const LayerActivations& a, const Tensor& y) const {
+  matmul_add(context, y, a.middle, a.hidden, weights.down, kWeightTransposed);
+}
+
+void Layer::backward(Context& context, const LayerActivations& a, const Tensor& x, const Tensor& d,
+                     const LayerTensors& gradients, const BatchShape& shape) const {
+  const ArenaScope scope(context.scratch);
+  const Tensor d_norm = context.scratch.take("d_norm", x.shape);
+
+  {  // MLP
+    const ArenaScope mlp_scope(context.scratch);
+    const Tensor d_hidden = context.scratch.take("d_hidden", a.hidden.shape);
+    matmul(context, d_hidden, d, weights.down);
+    matmul_add(context, gradients.down, gradients.down, d, a.hidden, kWeightGradient);
+    const Tensor& d_gate_up = a.gate_up;  // in place: nothing needs gate and up any more
+    swiglu_backward(context, d_gate_up, d_hidden, a.gate_up);
+    matmul(context, d_norm, d_gate_up, weights.gate_up);
+    matmul_add(context, gradients.gate_up, gradients.gate_up, d_gate_up, a.norm2, kWeightGradient);
+    rms_norm_backward(context, d, gradients.mlp_norm, d_norm, a.middle, a.rstd2, weights.mlp_norm);
+  }
+
+  const Tensor d_qkv = context.scratch.take("d_qkv", a.qkv.shape);
+  const Tensor& d_attended = d_norm;
+  const Tensor d_qkv_heads = by_head(d_qkv, shape, config.qkv_heads());
+  matmul(context, d_attended, d, weights.attn_out);
+  matmul_add(context, gradients.attn_out, gradients.attn_out, d, a.attended, kWeightGradient);
+  attention_backward(context, d_qkv_heads, by_head(d_attended, shape, config.n_head),
+                     by_head(a.attended, shape, config.n_head), a.log_sum_exp,
+                     by_head(a.qkv, shape, config.qkv_heads()), {config.n_head, config.n_kv_head});
+  rope(context, d_qkv_heads, rope_table, config.n_head + config.n_kv_head, RopeDirection::backward);
+  matmul(context, d_norm, d_qkv, weights.qkv);
+  matmul_add(context, gradients.qkv, gradients.qkv, d_qkv, a.norm1, kWeightGradient);
+  rms_norm_backward(context, d, gradients.attn_norm, d_norm, x, a.rstd1, weights.attn_norm);
+}
+
+}  // namespace dashlm

@@ -1,0 +1,70 @@
+// Llama: forward pass, backward pass, and step-by-step generation.
+//
+// The model owns no parameters. It is given views of weights and of gradients, and takes
+// activations as a stack from an arena: so the trainer decides what memory there is, and a
+// measuring arena (src/tensor/arena.h) tells how much is needed.
+#pragma once
+
+#include <vector>
+
+#include "model/layer.h"
+
+namespace dashlm {
+
+// Keys and values of the positions that were already decoded.
+struct KeyValueCache {
+  std::vector<Tensor> keys, values;  // per layer (T_max, G, h)
+  int64_t length = 0;                // positions filled
+
+  static KeyValueCache take(Arena& arena, const ModelConfig& config, int64_t positions);
+};
+
+class Llama {
+ public:
+  // `table_arena` provides the RoPE table for `positions` positions.
+  Llama(Context& context, const ModelConfig& config, const LlamaTensors& weights,
+        Arena& table_arena, int64_t positions);
+
+  struct Activations {
+    Arena& arena;
+    bool recompute = false;  // keep only each layer's input and run its forward pass again
+  };
+
+  // Computes losses (N) of predicting targets (N) from tokens (N), both i32 and N = B·T, and adds
+  // to `gradients` those of loss_scale · sum(losses). Ignored targets have loss 0.
+  void forward_backward(Context& context, const Activations& memory, const Tensor& tokens,
+                        const Tensor& targets, const BatchShape& shape, float loss_scale,
+                        const LlamaTensors& gradients, const Tensor& losses) const;
+
+  // The losses alone.
+  void evaluate(Context& context, Arena& activations, const Tensor& tokens, const Tensor& targets,
+                const BatchShape& shape, const Tensor& losses) const;
+
+  // logits (N, V) of every position.
+  void logits(Context& context, Arena& activations, const Tensor& tokens, const BatchShape& shape,
+              const Tensor& logits) const;
+
+  // Appends tokens (n) to the cache; logits (1, V) are those after the last of them.
+  void decode(Context& context, Arena& activations, KeyValueCache& cache, const Tensor& tokens,
+              const Tensor& logits) const;
+
+ private:
+  Layer layer(int64_t i) const {
+    return {config_, weights_.layers[static_cast<size_t>(i)], rope_table_};
+  }
+  // The final residual stream (N, d) of a forward pass that keeps nothing.
+  Tensor final_state(Context& context, Arena& activations, const Tensor& tokens,
+                     const BatchShape& shape) const;
+  // Loss over a chunk of tokens at a time, so that logits (N, V) never exist as a whole. With
+  // gradients also d (N, d), the gradient of x.
+  void head_backward(Context& context, const Tensor& x, const Tensor& targets, float loss_scale,
+                     const LlamaTensors& gradients, const Tensor& d, const Tensor& losses) const;
+  void head_losses(Context& context, const Tensor& x, const Tensor& targets,
+                   const Tensor& losses) const;
+
+  const ModelConfig config_;
+  const LlamaTensors weights_;
+  Tensor rope_table_;  // (positions, h/2, 2)
+};
+
+}  // namespace dashlm

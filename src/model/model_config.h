@@ -1,0 +1,33 @@
+// The shape of a Llama.
+#pragma once
+
+#include <cstdint>
+
+#include "config/schema.h"
+
+namespace dashlm {
+
+struct ModelConfig {
+  int64_t n_layer = 4;
+  int64_t d_model = 256;
+  int64_t n_head = 4;
+  int64_t n_kv_head = 0;  // 0: n_head
+  int64_t d_ff = 0;       // 0: 8/3 · d_model, rounded down, then up to a multiple of 256
+  int64_t vocab_size = 4096;
+  int64_t seq_len = 256;
+  bool tie_embeddings = false;
+  double rope_theta = 10000.0;
+  double norm_eps = 1e-5;
+  double init_std = 0.02;
+
+  void describe(Schema& schema);
+  // Fills in what 0 stands for and checks what no single range can. Throws a bad_input Error.
+  void resolve();
+
+  int64_t head_dim() const { return d_model / n_head; }
+  // Heads in the fused projection: queries, keys and values.
+  int64_t qkv_heads() const { return n_head + 2 * n_kv_head; }
+  int64_t qkv_width() const { return qkv_heads() * head_dim(); }
+};
+
+}  // namespace dashlm

@@ -1,0 +1,80 @@
+#include "model/parameters.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+
+namespace dashlm {
+
+ParameterLayout::ParameterLayout(const ModelConfig& config) {
+  const int64_t d = config.d_model, f = config.d_ff, v = config.vocab_size;
+  const double std = config.init_std;
+  const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config.n_layer));
+  add("embed", {v, d}, std);
+  for (int64_t i = 0; i < config.n_layer; ++i) {
+    const std::string layer = fmt::format("layer{}.", i);
+    add(layer + "attn_norm", {d}, 0);
+    add(layer + "qkv", {config.qkv_width(), d}, std);
+    add(layer + "attn_out", {d, d}, residual_std);
+    add(layer + "mlp_norm", {d}, 0);
+    add(layer + "gate", {f, d}, std);
+    add(layer + "up", {f, d}, std);
+    add(layer + "down", {d, f}, residual_std);
+  }
+  add("final_norm", {d}, 0);
+  if (!config.tie_embeddings) add("lm_head", {v, d}, std);
+}
+
+void ParameterLayout::add(const std::string& name, Shape shape, double init_std) {
+  parameters_.push_back({name, shape, elements_, init_std});
+  elements_ += shape.elements();
+}
+
+Tensor ParameterLayout::view(const Tensor& flat, const Parameter& parameter) {
+  Tensor tensor = flat.rows(parameter.offset, parameter.elements()).view(parameter.shape);
+  tensor.name = parameter.name;
+  return tensor;
+}
+
+LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,
+                           const Tensor& flat) {
+  LlamaTensors tensors;
+  auto next = layout.parameters().begin();
+  const auto take = [&] { return ParameterLayout::view(flat, *next++); };
+  tensors.embed = take();
+  for (int64_t i = 0; i < config.n_layer; ++i) {
+    LayerTensors layer;
+    layer.attn_norm = take();
+    layer.qkv = take();
+    layer.attn_out = take();
+    layer.mlp_norm = take();
+    const Parameter& gate = *next++;
+    const Parameter& up = *next++;
+    layer.gate_up = flat.rows(gate.offset, gate.elements() + up.elements())
+                        .view({2 * config.d_ff, config.d_model});
+    layer.gate_up.name = gate.name + "+up";
+    layer.down = take();
+    tensors.layers.push_back(std::move(layer));
+  }
+  tensors.final_norm = take();
+  tensors.lm_head = config.tie_embeddings ? tensors.embed : take();
+  return tensors;
+}
+
+void initialize_parameters(const ParameterLayout& layout, uint64_t seed, float* host) {
+  for (size_t i = 0; i < layout.parameters().size(); ++i) {
+    const Parameter& parameter = layout.parameters()[i];
+    float* values = host + parameter.offset;
+    if (parameter.init_std == 0) {
+      std::fill_n(values, parameter.elements(), 1.0f);
+      continue;
+    }
+    const CounterRandom random(seed, Purpose::weight_init, i);
+    for (int64_t j = 0; j < parameter.elements(); ++j) {
+      values[j] = static_cast<float>(parameter.init_std * random.normal(static_cast<uint64_t>(j)));
+    }
+  }
+}
+
+}  // namespace dashlm

@@ -1,0 +1,65 @@
+// The parameters of a Llama: their names, shapes and places in one flat allocation, and the typed
+// views that the model computes with.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/model_config.h"
+#include "tensor/tensor.h"
+
+namespace dashlm {
+
+// Names: embed, layerI.attn_norm, layerI.qkv, layerI.attn_out, layerI.mlp_norm, layerI.gate,
+// layerI.up, layerI.down, final_norm, lm_head (absent when tied). Matrices are (out, in).
+struct Parameter {
+  std::string name;
+  Shape shape;
+  int64_t offset = 0;   // elements from the start of the flat allocation
+  double init_std = 0;  // of a normal distribution; 0: all ones
+
+  int64_t elements() const { return shape.elements(); }
+  bool is_matrix() const { return shape.rank() == 2; }
+};
+
+class ParameterLayout {
+ public:
+  explicit ParameterLayout(const ModelConfig& config);
+
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  int64_t elements() const { return elements_; }
+  // The part of `flat` (elements()) that belongs to `parameter`, in its shape.
+  static Tensor view(const Tensor& flat, const Parameter& parameter);
+
+ private:
+  void add(const std::string& name, Shape shape, double init_std);
+
+  std::vector<Parameter> parameters_;
+  int64_t elements_ = 0;
+};
+
+// Views into one flat allocation, of weights or of gradients alike.
+struct LayerTensors {
+  Tensor attn_norm;  // (d)
+  Tensor qkv;        // ((H + 2G)·h, d)
+  Tensor attn_out;   // (d, H·h)
+  Tensor mlp_norm;   // (d)
+  Tensor gate_up;    // (2f, d): gate and up lie side by side, so one product serves both
+  Tensor down;       // (d, f)
+};
+
+struct LlamaTensors {
+  Tensor embed;  // (V, d)
+  std::vector<LayerTensors> layers;
+  Tensor final_norm;  // (d)
+  Tensor lm_head;     // (V, d); the same memory as embed when tied
+};
+
+LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,
+                           const Tensor& flat);
+
+// Initial values, in host memory of layout.elements() floats: a function of (seed, parameter,
+// element).
+void initialize_parameters(const ParameterLayout& layout, uint64_t seed, float* host);
+
+}  // namespace dashlm

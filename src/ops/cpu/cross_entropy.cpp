@@ -1,0 +1,69 @@
+#include "ops/cross_entropy.h"
+
+#include <cmath>
+
+#include "device/cpu/parallel.h"
+#include "ops/cpu/kernels.h"
+#include "ops/cpu/vector_math.h"
+
+namespace dashlm::cpu {
+namespace {
+
+constexpr int64_t kRows = 4;
+
+struct Softmax {
+  float max, sum;
+};
+
+Softmax softmax_of(const float* x, int64_t width) {
+  float max = x[0];
+#pragma omp simd reduction(max : max)
+  for (int64_t j = 0; j < width; ++j) max = x[j] > max ? x[j] : max;
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t j = 0; j < width; ++j) sum += exp_f32(x[j] - max);
+  return {max, sum};
+}
+
+float loss_of(const Softmax& s, float target_logit) {
+  return std::log(s.sum) + s.max - target_logit;
+}
+
+}  // namespace
+
+void cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, float scale) {
+  const int64_t width = logits.dim(1);
+  float *loss = losses.f32(), *x = logits.f32();
+  const int32_t* target = targets.i32();
+  parallel_ranges(targets.dim(0), kRows, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* row = x + i * width;
+      if (target[i] == kIgnoredTarget) {
+        loss[i] = 0;
+        std::fill_n(row, width, 0.0f);
+        continue;
+      }
+      const Softmax s = softmax_of(row, width);
+      loss[i] = loss_of(s, row[target[i]]);
+      const float factor = scale / s.sum;
+      for (int64_t j = 0; j < width; ++j) row[j] = factor * exp_f32(row[j] - s.max);
+      row[target[i]] -= scale;
+    }
+  });
+}
+
+void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets) {
+  const int64_t width = logits.dim(1);
+  float* loss = losses.f32();
+  const float* x = logits.f32();
+  const int32_t* target = targets.i32();
+  parallel_ranges(targets.dim(0), kRows, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* row = x + i * width;
+      loss[i] =
+          target[i] == kIgnoredTarget ? 0.0f : loss_of(softmax_of(row, width), row[target[i]]);
+    }
+  });
+}
+
+}  // namespace dashlm::cpu

@@ -1,0 +1,46 @@
+// The CPU backend's side of stack_linalg.h and root_iteration.h. Arguments were checked.
+#pragma once
+
+#include "ops/root_iteration.h"
+#include "ops/stack_linalg.h"
+
+namespace dashlm::cpu {
+
+int64_t stack_batch(int64_t n);
+
+// out = operand rounded to options.precision, for blocks that are active.
+void round_operand(const Tensor& out, const Tensor& operand, const SymmetricMatmul& options);
+// A and B were rounded; blocks that are not active may get `original_a`.
+void symmetric_matmul(const Tensor& c, const Tensor& original_a, const Tensor& a, const Tensor& b,
+                      const SymmetricMatmul& options);
+void identity_plus(const Tensor& c, const BlockScalar& a, const BlockScalar& b,
+                   const Tensor& matrix);
+void add_to_diagonal(const Tensor& matrix, const BlockScalar& value);
+void scaled_power(const Tensor& out, const Tensor& x, const Tensor* y, double multiplier,
+                  double exponent);
+
+void frobenius_norm(const Tensor& out, const Tensor& matrix);
+void eigenvalue_bound(const Tensor& out, const Tensor& matrix);
+// Two sets of vectors per thread.
+Shape power_iteration_scratch(int64_t n, int64_t pool);
+void power_iteration(const Tensor& out, const Tensor& matrix, const PowerIteration& options,
+                     const Tensor& work);
+
+// A matrix and LAPACK's workspace per thread.
+Shape eigh_scratch(int64_t n, EighPrecision precision);
+void eigh(const Tensor& values, const Tensor& vectors, const Tensor& matrix, const Tensor& state,
+          EighPrecision precision, const Tensor& work);
+void from_spectrum(const Tensor& c, const Tensor& weights, const Tensor& vectors,
+                   const Tensor& state, const Tensor& weighted);
+
+void normalize_blocks(const Tensor& out, const Tensor& unit, const Tensor& state,
+                      const Tensor& factors, float least);
+void newton_correction(const Tensor& n, const Tensor& m, float a, float b, const NewtonTest& test);
+void restart_blocks(const Tensor& state);
+void spectral_root(const Tensor& weights, const Tensor& largest, const Tensor& condition,
+                   const Tensor& values, const Tensor& unit, const Tensor& state,
+                   const SpectralRoot& options);
+void store_roots(const Tensor& roots, const Tensor& result, const Tensor* multiplier,
+                 const Tensor& state);
+
+}  // namespace dashlm::cpu

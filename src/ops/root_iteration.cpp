@@ -1,0 +1,49 @@
+#include "ops/root_iteration.h"
+
+#include "ops/cpu/linalg_kernels.h"
+#include "ops/dispatch.h"
+
+namespace dashlm {
+
+void normalize_blocks(Context& context, const Tensor& out, const Tensor& unit, const Tensor& state,
+                      const Tensor& factors, float least) {
+  expect("normalize_blocks", out, factors.shape);
+  expect("normalize_blocks", unit, {factors.dim(0)});
+  expect("normalize_blocks", state, {factors.dim(0)}, DType::i32);
+  DASHLM_DISPATCH(context, normalize_blocks, out, unit, state, factors, least);
+}
+
+void newton_correction(Context& context, const Tensor& n, const Tensor& m, float a, float b,
+                       const NewtonTest& test) {
+  expect("newton_correction", n, m.shape);
+  expect("newton_correction", test.state, {m.dim(0)}, DType::i32);
+  expect("newton_correction", test.steps, {m.dim(0)}, DType::i32);
+  expect("newton_correction", test.residual, {m.dim(0)});
+  DASHLM_DISPATCH(context, newton_correction, n, m, a, b, test);
+}
+
+void restart_blocks(Context& context, const Tensor& state) {
+  DASHLM_DISPATCH(context, restart_blocks, state);
+}
+
+void spectral_root(Context& context, const Tensor& weights, const Tensor& largest,
+                   const Tensor& condition, const Tensor& values, const Tensor& unit,
+                   const Tensor& state, const SpectralRoot& options) {
+  expect("spectral_root", weights, values.shape);
+  expect("spectral_root", largest, {values.dim(0)});
+  expect("spectral_root", condition, {values.dim(0)});
+  expect("spectral_root", unit, {values.dim(0)});
+  expect("spectral_root", state, {values.dim(0)}, DType::i32);
+  DASHLM_DISPATCH(context, spectral_root, weights, largest, condition, values, unit, state,
+                  options);
+}
+
+void store_roots(Context& context, const Tensor& roots, const Tensor& result,
+                 const Tensor* multiplier, const Tensor& state) {
+  expect("store_roots", roots, result.shape);
+  expect("store_roots", state, {result.dim(0)}, DType::i32);
+  if (multiplier) expect("store_roots", *multiplier, {result.dim(0)});
+  DASHLM_DISPATCH(context, store_roots, roots, result, multiplier, state);
+}
+
+}  // namespace dashlm

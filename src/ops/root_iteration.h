@@ -1,0 +1,76 @@
+// Steps that the inverse roots of src/optim/inverse_root share: bringing blocks to a common size,
+// testing an iteration for convergence block by block, and storing what succeeded. State bits and
+// invariances are those of stack_linalg.h.
+#pragma once
+
+#include "ops/stack_linalg.h"
+
+namespace dashlm {
+
+// out = factors / unit, where unit (S) is the power of two with max(max |A|, least) / unit in
+// [1, 2). So squares neither overflow nor vanish, whatever the magnitude of a block, and the
+// division is exact. state (S): kActive, kZero, or kFailed for a block that is not finite.
+// out and factors (S, n, n).
+void normalize_blocks(Context& context, const Tensor& out, const Tensor& unit, const Tensor& state,
+                      const Tensor& factors, float least);
+
+struct NewtonTest {
+  const Tensor& state;     // (S) i32
+  const Tensor& steps;     // (S) i32, steps made
+  const Tensor& residual;  // (S) f32, max |M - I| that the last step began with
+  float tolerance = 0;
+  bool first = false;  // the first step of an iteration may begin far from I
+};
+
+// The correction of a Newton step, N = a·I + b·M, and the test that goes with it. For every active
+// block the residual is max |M - I|. Below the tolerance the block is done; above 2 after the first
+// step, or not finite, it has failed; otherwise it makes this step. N may be M.
+//
+// Why 2: from the first step on the eigenvalues of M lie in [0, 1] in exact arithmetic, so elements
+// of M - I are at most 1. An element above 2 means an eigenvalue outside [-1, 3], from where these
+// iterations do not come back.
+void newton_correction(Context& context, const Tensor& n, const Tensor& m, float a, float b,
+                       const NewtonTest& test);
+
+// Blocks that are neither zero nor failed become active again for another iteration; those that had
+// not finished the one before become late.
+void restart_blocks(Context& context, const Tensor& state);
+
+// How eigenvalues v of a block, the least of them m, become those of its inverse root: h(v)^(-e),
+// or 0 where h(v) <= 0. h with ridge eps (docs/inverse_roots.md):
+//   shift         v + eps - min(m, 0)
+//   abs           |v|
+//   abs_plus_eps  |v| + eps
+//   relu          max(v, 0) + eps
+enum class EigenvalueHeuristic { shift, abs, abs_plus_eps, relu };
+
+template <>
+struct EnumNames<EigenvalueHeuristic> {
+  static constexpr std::pair<EigenvalueHeuristic, const char*> names[] = {
+      {EigenvalueHeuristic::shift, "shift"},
+      {EigenvalueHeuristic::abs, "abs"},
+      {EigenvalueHeuristic::abs_plus_eps, "abs_plus_eps"},
+      {EigenvalueHeuristic::relu, "relu"},
+  };
+};
+
+struct SpectralRoot {
+  double exponent = 0.25;  // e
+  double ridge = 0.0;
+  bool relative_ridge = false;  // eps = ridge · largest |v| instead of ridge
+  bool double_ridge = false;    // v is that of A + eps·I
+  EigenvalueHeuristic heuristic = EigenvalueHeuristic::shift;
+};
+
+// weights (S, n) from values (S, n) of normalised blocks: those of the root of the block itself.
+// largest (S) = max |v| in units of the normalised block; condition (S) = max h / min h.
+void spectral_root(Context& context, const Tensor& weights, const Tensor& largest,
+                   const Tensor& condition, const Tensor& values, const Tensor& unit,
+                   const Tensor& state, const SpectralRoot& options);
+
+// roots = multiplier (S) · result for every block whose result is finite; a zero block gets zero.
+// Blocks that failed, before or here, keep their roots. `multiplier` may be null: 1.
+void store_roots(Context& context, const Tensor& roots, const Tensor& result,
+                 const Tensor* multiplier, const Tensor& state);
+
+}  // namespace dashlm

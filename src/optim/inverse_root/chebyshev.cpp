@@ -1,0 +1,100 @@
+// A^(-e) by a Chebyshev polynomial: the cosine fit of x^(-e) on [eps, 1 + eps], evaluated at
+// X = 2A/s - I by Clenshaw's recurrence (Clenshaw 1955)
+//
+//   B_K = c_K·I,  B_k = c_k·I + 2X·B_{k+1} - B_{k+2},  result = c_0·I + X·B_1 - B_2
+//
+// and multiplied by s^(-e), which the published code leaves out.
+#include <cmath>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "optim/inverse_root/methods.h"
+#include "optim/inverse_root/scaling.h"
+
+namespace dashlm {
+namespace {
+
+// c_0 … c_degree of x^(-exponent) with x = (1 + cos(angle))/2 + eps, by the midpoint rule.
+std::vector<float> fit(double exponent, double eps, int64_t degree) {
+  constexpr int kSamples = 10000;
+  std::vector<double> sums(static_cast<size_t>(degree) + 1);
+  for (int j = 0; j < kSamples; ++j) {
+    const double angle = std::numbers::pi * (j + 0.5) / kSamples;
+    const double half = std::cos(angle / 2);
+    const double value = std::pow(half * half + eps, -exponent);
+    for (size_t k = 0; k < sums.size(); ++k) {
+      sums[k] += value * std::cos(static_cast<double>(k) * angle);
+    }
+  }
+  std::vector<float> coefficients;
+  for (size_t k = 0; k < sums.size(); ++k) {
+    coefficients.push_back(static_cast<float>(sums[k] * (k == 0 ? 1.0 : 2.0) / kSamples));
+  }
+  return coefficients;
+}
+
+class Chebyshev final : public StackRoot {
+ public:
+  explicit Chebyshev(const ChebyshevConfig& config) : config_(config) {}
+
+  void check_exponent(double exponent) const override {
+    require(exponent > 0, "exponent = {}, but must be positive", exponent);
+  }
+
+  double products(double) const override { return static_cast<double>(config_.degree - 1); }
+
+ protected:
+  bool is_iterative() const override { return false; }
+  double absolute_ridge() const override {
+    return config_.ridge_type == RidgeType::absolute ? config_.ridge : 0.0;
+  }
+
+  RootResult solve(Context& context, RootBatch& batch) override {
+    add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
+    const std::vector<float>& c = coefficients(batch.exponent);
+    const Shape shape = batch.matrix.shape;
+    const Tensor& x = batch.matrix;
+    Tensor b = context.scratch.take("chebyshev.B", shape);
+    Tensor before = context.scratch.take("chebyshev.B before", shape);
+    const Tensor factor = context.scratch.take("chebyshev.2/s", {shape[0]});
+    scaled_power(context, factor, batch.scale, nullptr, 2.0, -1.0);
+    identity_plus(context, x, {-1.0f, nullptr}, {1.0f, &factor}, x);
+
+    // B_K = c_K·I and B_{K-1} = c_{K-1}·I + 2·c_K·X need no product.
+    const size_t degree = c.size() - 1;
+    identity_plus(context, before, {c[degree], nullptr}, {}, x);
+    identity_plus(context, b, {c[degree - 1], nullptr}, {2 * c[degree], nullptr}, x);
+    for (size_t k = degree - 1; k-- > 0;) {
+      symmetric_matmul(context, before, b, x,
+                       {.alpha = k == 0 ? 1.0f : 2.0f,
+                        .beta = -1.0f,
+                        .diagonal = c[k],
+                        .precision = config_.matmul,
+                        .state = &batch.state});
+      std::swap(b, before);
+    }
+    return {b, 1.0};
+  }
+
+ private:
+  const std::vector<float>& coefficients(double exponent) {
+    if (exponent != fitted_exponent_) {
+      coefficients_ = fit(exponent, config_.ridge, config_.degree);
+      fitted_exponent_ = exponent;
+    }
+    return coefficients_;
+  }
+
+  const ChebyshevConfig config_;
+  double fitted_exponent_ = 0;
+  std::vector<float> coefficients_;
+};
+
+}  // namespace
+
+std::unique_ptr<InverseRoot> make_chebyshev(const ChebyshevConfig& config) {
+  return std::make_unique<Chebyshev>(config);
+}
+
+}  // namespace dashlm

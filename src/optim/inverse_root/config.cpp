@@ -1,0 +1,76 @@
+#include "optim/inverse_root/config.h"
+
+namespace dashlm {
+namespace {
+
+constexpr const char* kMatmulHelp = "precision of the operands of matrix products";
+constexpr const char* kRidgeTypeHelp =
+    "absolute: the ridge itself is added; relative: ridge times the block's largest eigenvalue "
+    "(iterations: the estimate of it by which they scale)";
+
+InverseRootConfig::Method method_of(InverseRootType type) {
+  switch (type) {
+    case InverseRootType::evd:
+      return EvdConfig{};
+    case InverseRootType::coupled_newton:
+      return CoupledNewtonConfig{};
+    case InverseRootType::newton_db:
+      return NewtonDbConfig{};
+    case InverseRootType::chebyshev:
+      return ChebyshevConfig{};
+  }
+  return {};
+}
+
+}  // namespace
+
+void ScalingConfig::describe(Schema& schema) {
+  schema.field("type", type, "how s, by which a matrix is divided, is found");
+  const bool pooled = type == ScalingType::multi_power_iteration;
+  if (!pooled && type != ScalingType::power_iteration) return;
+  if (pooled)
+    schema.field("pool", pool, "random start vectors; the largest estimate counts", {1, 1024});
+  schema.field("steps", steps, "products of the matrix with each start vector", {1, 1000});
+  schema.field("factor", factor, "s as a multiple of the estimate", {1.0, 1000.0});
+}
+
+void EvdConfig::describe(Schema& schema) {
+  schema.field("ridge", ridge, "added to the eigenvalues", {0.0, 1e30});
+  schema.field("ridge_type", ridge_type,
+               "absolute: the ridge itself is added; relative: ridge times the largest eigenvalue");
+  schema.field("double_ridge", double_ridge,
+               "add the ridge to the matrix as well, as DASH does; Distributed Shampoo does not");
+  schema.field("eigenvalue_heuristic", heuristic,
+               "what becomes of eigenvalues that are not positive");
+  schema.field("precision", precision,
+               "of the decomposition; a block that fails is redone in float64");
+}
+
+void NewtonConfig::describe(Schema& schema) {
+  schema.field("matmul", matmul, kMatmulHelp);
+  schema.field("steps", steps, "Newton steps at most, for each root", {1, 1000});
+  schema.field("tolerance", tolerance, "a block is done once max |M - I| is below it", {0.0, 1.0});
+  schema.field("ridge", ridge, "added to the diagonal", {0.0, 1e30});
+  schema.field("ridge_type", ridge_type, kRidgeTypeHelp);
+  schema.section("scaling", scaling, "what the matrix is divided by first");
+}
+
+void ChebyshevConfig::describe(Schema& schema) {
+  schema.field("matmul", matmul, kMatmulHelp);
+  schema.field("degree", degree, "of the polynomial; as many products less one", {2, 10000});
+  schema.field("ridge", ridge,
+               "added to the diagonal; also where the polynomial's interval [ridge, 1 + ridge] "
+               "begins",
+               {0.0, 1e30});
+  schema.field("ridge_type", ridge_type, kRidgeTypeHelp);
+  schema.section("scaling", scaling, "what the matrix is divided by first");
+}
+
+void InverseRootConfig::describe(Schema& schema) {
+  InverseRootType chosen = type();
+  schema.field("type", chosen, "method for inverse roots");
+  if (chosen != type()) method = method_of(chosen);
+  std::visit([&](auto& config) { config.describe(schema); }, method);
+}
+
+}  // namespace dashlm

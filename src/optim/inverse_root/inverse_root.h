@@ -1,0 +1,61 @@
+// Inverse roots A^(-e) of stacks of symmetric positive semi-definite matrices: the heart of every
+// Shampoo. One file a method; docs/inverse_roots.md compares them.
+//
+// Each block of a stack is computed by itself: its result depends on neither its neighbours, nor
+// its place in the stack, nor the number of threads. A block that fails keeps its previous root.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ops/context.h"
+#include "optim/inverse_root/config.h"
+
+namespace dashlm {
+
+struct RootRequest {
+  const Tensor& factors;   // (S, n, n) f32, symmetric; read only
+  const Tensor& roots;     // (S, n, n) f32; the previous roots in, the new ones out
+  double exponent = 0.25;  // e > 0: roots = factors^(-e)
+  // (S): numbers that tell the blocks of a run apart, the same on every rank. The start vectors of
+  // power iterations follow from (seed, step, id), so give L and R of a block ids of their own.
+  std::span<const int64_t> block_ids;
+  uint64_t seed = 0;
+  int64_t step = 0;
+};
+
+enum class RootStatus : int32_t {
+  ok,
+  out_of_steps,  // the set steps did not reach the tolerance: normal, the root is stored
+  failed,        // not finite, LAPACK error, or diverged: the previous root was kept
+};
+
+struct RootReport {
+  RootStatus status = RootStatus::ok;
+  int32_t steps = 0;    // Newton steps made (p = 4 by NDB: of both roots together)
+  float residual = 0;   // max |M - I| that the last Newton step began with
+  float scale = 0;      // s, the matrix was divided by it; EVD: lambda_max; 0 for a zero block
+  float condition = 0;  // EVD: of the matrix with its ridge; otherwise 0, unknown
+};
+
+class InverseRoot {
+ public:
+  virtual ~InverseRoot() = default;
+
+  // Throws a bad_input Error, saying which methods can, when this one cannot do the exponent.
+  virtual void check_exponent(double exponent) const = 0;
+
+  // Matrix products (2n³ floating-point operations) a block costs at most. EVD: the equivalent of
+  // one decomposition on a CPU.
+  virtual double products(double exponent) const = 0;
+
+  // `reports` (S), on the host, is filled unless planning. The root of a zero block is zero.
+  // Scratch memory is bounded however large S is: the stack is worked off in batches.
+  virtual void compute(Context& context, const RootRequest& request,
+                       std::span<RootReport> reports) = 0;
+};
+
+std::unique_ptr<InverseRoot> make_inverse_root(const InverseRootConfig& config);
+
+}  // namespace dashlm

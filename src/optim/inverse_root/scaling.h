@@ -1,0 +1,22 @@
+// Scaling: the number s by which an iteration divides its matrix, so that the eigenvalues come to
+// lie in [0, 1]. Always in fp32, whatever the precision of the iteration: in half precision s can
+// come out below lambda_max.
+//
+//   frobenius              s = ‖A‖_F
+//   power_iteration        s = factor · ‖A·v‖ after some products of A with one random vector
+//   multi_power_iteration  the same with the best of a pool of random vectors
+//   bound                  s = min(‖A‖_F, max_i Σ_j |a_ij|), certainly at least lambda_max
+#pragma once
+
+#include "optim/inverse_root/stack_root.h"
+
+namespace dashlm {
+
+// Adds the ridge to batch.matrix and fills batch.scale with the s of the result.
+//
+// A relative ridge is ridge · s / factor: the estimate of lambda_max of the matrix without it,
+// where factor is 1 but for power iterations.
+void add_ridge_and_scale(Context& context, RootBatch& batch, const ScalingConfig& scaling,
+                         double ridge, RidgeType ridge_type);
+
+}  // namespace dashlm

@@ -1,0 +1,49 @@
+// What all methods share: batches, normalisation, failures and reports. A method adds solve().
+#pragma once
+
+#include <optional>
+
+#include "ops/root_iteration.h"
+#include "optim/inverse_root/inverse_root.h"
+
+namespace dashlm {
+
+// A part of a stack in the hands of a method. All tensors are scratch.
+struct RootBatch {
+  Tensor matrix;     // (S, n, n): the factors, normalised; to be used up
+  Tensor unit;       // (S): factors = unit · matrix
+  Tensor state;      // (S) i32
+  Tensor steps;      // (S) i32
+  Tensor residual;   // (S)
+  Tensor scale;      // (S): s in units of the normalised matrix; EVD: the largest eigenvalue
+  Tensor condition;  // (S)
+  double exponent;   // e
+  std::span<const int64_t> block_ids;
+  uint64_t seed;
+  int64_t step;
+};
+
+// What a method found, in scratch.
+struct RootResult {
+  Tensor matrix;  // (S, n, n)
+  // roots = factor · (scale · unit)^(-e) · matrix; without a factor the matrix is the root itself.
+  std::optional<double> factor;
+};
+
+class StackRoot : public InverseRoot {
+ public:
+  void compute(Context& context, const RootRequest& request, std::span<RootReport> reports) final;
+
+ protected:
+  // Sets `state`, `scale` and, where the method has them, `steps`, `residual` and `condition`.
+  virtual RootResult solve(Context& context, RootBatch& batch) = 0;
+  // Whether a block that is still active at the end ran out of steps.
+  virtual bool is_iterative() const { return true; }
+  // The ridge, if absolute: blocks are normalised with regard to it.
+  virtual double absolute_ridge() const { return 0.0; }
+
+ private:
+  void compute_batch(Context& context, const RootRequest& request, std::span<RootReport> reports);
+};
+
+}  // namespace dashlm

@@ -1,0 +1,53 @@
+// Saving and restoring a run.
+//
+// A checkpoint folder holds
+//   model.safetensors      the weights under Hugging Face names (src/model/hf_format.h)
+//   config.json            what transformers needs to load them
+//   optimizer.safetensors  the optimizer's state
+//   run.json               RunState and the resolved configuration
+//   manifest.json          sizes and checksums (src/io/checkpoint_store.h)
+#pragma once
+
+#include <string>
+
+#include "io/checkpoint_store.h"
+#include "train/engine.h"
+
+namespace dashlm {
+
+// Everything besides tensors that the next step depends on.
+struct RunState {
+  int64_t step = 0;     // steps done, skipped ones included
+  int64_t updates = 0;  // steps that changed the weights
+  int64_t tokens = 0;   // trained on
+  SamplePosition position;
+  int64_t skipped = 0;
+  int64_t skipped_in_a_row = 0;
+  double seconds = 0;            // of training so far, over all resumptions
+  int64_t data_fingerprint = 0;  // of the training tokens
+
+  void describe(Schema& schema);
+};
+
+// Returns the folder written.
+std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunConfig& config,
+                            const RunState& state);
+
+// Restores the engine from `folder`. Throws when it was written by a run whose model, optimizer or
+// training data differ from `config` and `data_fingerprint`, naming what differs; warns about other
+// differences that change how the run goes on.
+RunState restore_checkpoint(const std::string& folder, Engine& engine, const RunConfig& config,
+                            int64_t data_fingerprint);
+
+// The configuration a checkpoint was written with.
+RunConfig read_checkpoint_config(const std::string& folder);
+
+// Reads the weights of a checkpoint into `weights` (flat, on `device`).
+void load_weights(const std::string& folder, const ModelConfig& config,
+                  const ParameterLayout& layout, Device& device, const Tensor& weights);
+
+// `path` itself if it is a checkpoint folder, else the newest sound checkpoint of the run at
+// `path`.
+std::string find_checkpoint(const std::string& path);
+
+}  // namespace dashlm

@@ -1,0 +1,86 @@
+#include "train/metrics.h"
+
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "config/config.h"
+#include "io/file.h"
+
+namespace dashlm {
+namespace {
+
+// JSON has no NaN and no infinity; null is what other tools read as missing.
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+
+void remove_later_steps(const std::string& path, int64_t step) {
+  if (!std::filesystem::exists(path)) return;
+  const std::string text = read_text_file(path);
+  std::string kept;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (json.is_object() && json.value("step", int64_t{0}) <= step &&
+        json.value("kind", "") != "final") {
+      kept += line + "\n";
+    }
+  }
+  if (kept != text) write_text_file(path, kept);
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const std::string& path, int64_t step) : path_(path) {
+  remove_later_steps(path, step);
+  file_.open(path, std::ios::app);
+  if (!file_) fail_runtime("cannot open '{}' for writing", path);
+}
+
+void MetricsLog::write(const std::string& line) {
+  file_ << line << "\n" << std::flush;
+  if (!file_) fail_runtime("cannot write to '{}': is the disk full?", path_);
+}
+
+void MetricsLog::train(const StepMetrics& m) {
+  const Json json = {{"kind", "train"},
+                     {"step", m.step},
+                     {"tokens", m.tokens},
+                     {"loss", number(m.loss)},
+                     {"lr", m.lr},
+                     {"grad_norm", number(m.grad_norm)},
+                     {"skipped", m.skipped},
+                     {"step_ms", m.step_ms},
+                     {"data_ms", m.data_ms},
+                     {"forward_backward_ms", m.forward_backward_ms},
+                     {"optimizer_ms", m.optimizer_ms},
+                     {"communication_ms", m.communication_ms},
+                     {"tokens_per_s", m.tokens_per_s}};
+  write(json.dump());
+}
+
+void MetricsLog::eval(int64_t step, double loss, int64_t tokens) {
+  const Json json = {{"kind", "eval"},
+                     {"step", step},
+                     {"val_loss", number(loss)},
+                     {"val_ppl", number(std::exp(loss))},
+                     {"tokens", tokens}};
+  write(json.dump());
+}
+
+void MetricsLog::final(int64_t step, double loss, int64_t tokens, double wall_seconds) {
+  const Json json = {{"kind", "final"},          {"step", step},
+                     {"val_loss", number(loss)}, {"val_ppl", number(std::exp(loss))},
+                     {"tokens", tokens},         {"wall_s", wall_seconds}};
+  write(json.dump());
+}
+
+void MetricsLog::final(int64_t step, int64_t tokens, double wall_seconds) {
+  const Json json = {
+      {"kind", "final"}, {"step", step}, {"tokens", tokens}, {"wall_s", wall_seconds}};
+  write(json.dump());
+}
+
+}  // namespace dashlm

@@ -1,0 +1,47 @@
+// metrics.jsonl: one JSON object a line, told apart by "kind".
+//
+//   train  step, tokens, loss, lr, grad_norm, skipped, step_ms, data_ms, forward_backward_ms,
+//          optimizer_ms, communication_ms, tokens_per_s
+//   eval   step, val_loss, val_ppl, tokens
+//   final  step, val_loss, val_ppl, tokens, wall_s
+//
+// Losses are in nats per target token, tokens are those trained on so far.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+namespace dashlm {
+
+struct StepMetrics {
+  int64_t step = 0;  // counted from 1
+  int64_t tokens = 0;
+  double loss = 0;
+  double lr = 0;
+  double grad_norm = 0;
+  bool skipped = false;
+  double step_ms = 0, data_ms = 0, forward_backward_ms = 0, optimizer_ms = 0, communication_ms = 0;
+  double tokens_per_s = 0;
+};
+
+class MetricsLog {
+ public:
+  // Appends to `path`. Lines of steps after `step` are removed first, as is a half-written last
+  // line: they belong to work that a resumed run does again.
+  MetricsLog(const std::string& path, int64_t step);
+
+  void train(const StepMetrics& metrics);
+  void eval(int64_t step, double loss, int64_t tokens);
+  void final(int64_t step, double loss, int64_t tokens, double wall_seconds);
+  // The run ends without validation data.
+  void final(int64_t step, int64_t tokens, double wall_seconds);
+
+ private:
+  void write(const std::string& line);
+
+  std::string path_;
+  std::ofstream file_;
+};
+
+}  // namespace dashlm

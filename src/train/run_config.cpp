@@ -1,0 +1,78 @@
+#include "train/run_config.h"
+
+#include "base/error.h"
+#include "config/config.h"
+
+namespace dashlm {
+
+void TrainConfig::describe(Schema& s) {
+  s.field("steps", steps, "optimizer steps of the whole run", {1});
+  s.field("batch", batch, "sequences a step, over all ranks", {1});
+  s.field("micro_batch", micro_batch, "sequences at once on one rank; 0: all of them", {0});
+  s.field("lr", lr, "peak learning rate", {0.0, 1e3});
+  schedule.describe(s);
+  s.field("grad_clip", grad_clip, "largest norm of the whole gradient; 0: no clipping", {0.0, 1e9});
+  s.field("recompute", recompute,
+          "keep only the input of each layer and compute the rest again in the backward pass: less "
+          "memory, a third more work, the same gradients");
+  s.field("seed", seed, "seed of the initial weights", {0});
+  s.field("max_skipped_steps", max_skipped_steps,
+          "steps in a row that may be skipped for a non-finite loss or gradient; one more ends the "
+          "run with exit code 3",
+          {0});
+  s.field("log_every", log_every, "steps from one line of the log to the next", {1});
+}
+
+void EvalConfig::describe(Schema& s) {
+  s.field("every", every, "steps from one validation to the next; 0: none during training", {0});
+  s.field("batches", batches,
+          "validation batches (of train.micro_batch sequences) each time; 0: all", {0});
+  s.field("final", final, "use the whole validation set at the end of the run");
+}
+
+void CheckpointConfig::describe(Schema& s) {
+  s.field("every", every, "steps from one checkpoint to the next; 0: only at the end", {0});
+  s.field("keep", keep, "newest checkpoints that are kept", {1});
+}
+
+void RunConfig::describe(Schema& s) {
+  s.section("model", model, "shape of the Llama");
+  s.section("data", data, "tokens");
+  s.section("train", train, "the training loop");
+  s.section("eval", eval, "validation");
+  s.section("checkpoint", checkpoint, "saving");
+  s.section("optimizer", optimizer, "the optimizer and its options");
+  s.field("device", device, "\"auto\", \"cpu\" or \"cuda\"");
+  s.field("threads", threads, "CPU threads of a rank; 0: one per processor it may use", {0, 4096});
+  s.field("out", out, "directory of the run; --out overrides it");
+}
+
+void RunConfig::resolve() {
+  model.resolve();
+  if (train.micro_batch == 0) train.micro_batch = train.batch;
+  require(train.micro_batch <= train.batch, "train.micro_batch = {} is more than train.batch = {}",
+          train.micro_batch, train.batch);
+  train.schedule.resolve(train.steps);
+}
+
+RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
+  Json json = load_config_json(path);
+  for (const std::string& assignment : overrides) apply_override(json, assignment);
+  RunConfig config;
+  read_config(json, path, [&](Schema& s) { config.describe(s); });
+  config.resolve();
+  return config;
+}
+
+RunConfig parse_run_config(const std::string& text, const std::string& source) {
+  RunConfig config;
+  read_config(parse_json(text, source), source, [&](Schema& s) { config.describe(s); });
+  config.resolve();
+  return config;
+}
+
+std::string run_config_text(RunConfig config) {
+  return write_config([&](Schema& s) { config.describe(s); }).dump(2) + "\n";
+}
+
+}  // namespace dashlm

@@ -1,0 +1,67 @@
+// The configuration of a training run: one JSON file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/data_config.h"
+#include "model/model_config.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+
+namespace dashlm {
+
+struct TrainConfig {
+  int64_t steps = 1000;
+  int64_t batch = 8;
+  int64_t micro_batch = 0;  // 0: batch
+  double lr = 1e-3;
+  Schedule schedule;
+  double grad_clip = 1.0;
+  bool recompute = false;
+  int64_t seed = 1;
+  int64_t max_skipped_steps = 10;
+  int64_t log_every = 10;
+
+  void describe(Schema& schema);
+};
+
+struct EvalConfig {
+  int64_t every = 100;
+  int64_t batches = 32;
+  bool final = true;
+
+  void describe(Schema& schema);
+};
+
+struct CheckpointConfig {
+  int64_t every = 1000;
+  int64_t keep = 2;
+
+  void describe(Schema& schema);
+};
+
+struct RunConfig {
+  ModelConfig model;
+  DataConfig data;
+  TrainConfig train;
+  EvalConfig eval;
+  CheckpointConfig checkpoint;
+  OptimizerConfig optimizer;
+  std::string device = "auto";
+  int64_t threads = 0;
+  std::string out;
+
+  void describe(Schema& schema);
+  // Fills in values that follow from others and checks across sections.
+  void resolve();
+};
+
+// Reads, overrides ("section.key=value" each) and resolves.
+RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides);
+// The same from the text of a resolved file; `source` names it in errors.
+RunConfig parse_run_config(const std::string& text, const std::string& source);
+// Every key with its value, as JSON text.
+std::string run_config_text(RunConfig config);
+
+}  // namespace dashlm

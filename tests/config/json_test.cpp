@@ -1,0 +1,142 @@
+// Files, "extends" and overrides.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/expect_error.h"
+#include "base/temp_folder.h"
+#include "config/config.h"
+
+namespace dashlm {
+namespace {
+
+using testing::expect_bad_input;
+
+class LoadConfig : public ::testing::Test {
+ protected:
+  void put(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+  }
+  Json load(const std::string& name) { return load_config_json(folder_ / name); }
+
+  testing::TempFolder folder_;
+};
+
+// --- syntax -------------------------------------------------------------------------------------
+
+TEST(ParseJson, ErrorsGiveLineAndColumn) {
+  expect_bad_input({"a.json:1:7: not valid JSON"}, [] { parse_json("{\"a\": }", "a.json"); });
+  // The last character of the token that is wrong.
+  expect_bad_input({"a.json:3:5: "}, [] { parse_json("{\n  \"a\": 1\n  \"b\": 2\n}", "a.json"); });
+  expect_bad_input({"a.json:1:1: "}, [] { parse_json("", "a.json"); });
+  expect_bad_input({"a.json:1:1: "}, [] { parse_json("]", "a.json"); });
+  expect_bad_input({"a.json:2:1: "}, [] { parse_json("{\n", "a.json"); });
+  expect_bad_input({"a.json:2:1: "}, [] { parse_json("{\n]", "a.json"); });
+}
+
+TEST(ParseJson, NumbersBeyondAnyTypeAreErrors) {
+  expect_bad_input({"a.json", "1e999"}, [] { parse_json("{\"a\": 1e999}", "a.json"); });
+}
+
+TEST(ParseJson, CommentsAreAllowed) {
+  EXPECT_EQ(parse_json("{/* a */ \"b\": 1 // c\n}", "a.json")["b"], 1);
+}
+
+TEST_F(LoadConfig, NamesTheFile) {
+  expect_bad_input({folder_ / "none.json", "does not exist"}, [&] { load("none.json"); });
+  expect_bad_input({folder_.path(), "not a file"}, [&] { load_config_json(folder_.path()); });
+  put("list.json", "[1]");
+  expect_bad_input({folder_ / "list.json", "array"}, [&] { load("list.json"); });
+  put("bad.json", "{\n  \"a\": 1,\n  b: 2\n}");
+  expect_bad_input({folder_ / "bad.json:3:3:"}, [&] { load("bad.json"); });
+}
+
+// --- extends ------------------------------------------------------------------------------------
+
+TEST_F(LoadConfig, OwnKeysWinOverExtendedOnes) {
+  put("base/base.json", R"({"a": 1, "section": {"x": 1, "y": 2}, "list": [1, 2], "kept": 5})");
+  put("main.json", R"({"extends": "base/base.json", "a": 2, "section": {"y": 3}, "list": [9]})");
+  EXPECT_EQ(load("main.json"), Json::parse(R"(
+      {"a": 2, "section": {"x": 1, "y": 3}, "list": [9], "kept": 5})"));
+}
+
+TEST_F(LoadConfig, LaterExtendedFilesWinOverEarlierOnes) {
+  put("a.json", R"({"k": "a", "a": 1})");
+  put("b.json", R"({"k": "b", "b": 1})");
+  put("main.json", R"({"extends": ["a.json", "b.json"]})");
+  EXPECT_EQ(load("main.json"), Json::parse(R"({"k": "b", "a": 1, "b": 1})"));
+}
+
+TEST_F(LoadConfig, ExtendsIsRelativeToTheFileThatSaysSo) {
+  put("x/y/deep.json", R"({"extends": "../middle.json", "deep": 1})");
+  put("x/middle.json", R"({"extends": "z/bottom.json", "middle": 1})");
+  put("x/z/bottom.json", R"({"bottom": 1})");
+  EXPECT_EQ(load("x/y/deep.json"), Json::parse(R"({"bottom": 1, "middle": 1, "deep": 1})"));
+}
+
+// Two ways to one file are no cycle.
+TEST_F(LoadConfig, DiamondsAreAllowed) {
+  put("base.json", R"({"base": 1})");
+  put("a.json", R"({"extends": "base.json"})");
+  put("b.json", R"({"extends": "base.json"})");
+  put("main.json", R"({"extends": ["a.json", "b.json"]})");
+  EXPECT_EQ(load("main.json"), Json::parse(R"({"base": 1})"));
+}
+
+TEST_F(LoadConfig, CyclesAreErrors) {
+  put("self.json", R"({"extends": "./self.json"})");
+  expect_bad_input({"self.json", "leads back"}, [&] { load("self.json"); });
+  put("a.json", R"({"extends": "sub/b.json"})");
+  put("sub/b.json", R"({"extends": "../a.json"})");
+  expect_bad_input({"a.json", "leads back"}, [&] { load("a.json"); });
+}
+
+TEST_F(LoadConfig, BadExtendsAreErrors) {
+  put("main.json", R"({"extends": "none.json"})");
+  expect_bad_input({folder_ / "none.json", "does not exist"}, [&] { load("main.json"); });
+  put("main.json", R"({"extends": 3})");
+  expect_bad_input({folder_ / "main.json", "extends"}, [&] { load("main.json"); });
+  put("main.json", R"({"extends": [3]})");
+  expect_bad_input({folder_ / "main.json", "extends", "3"}, [&] { load("main.json"); });
+}
+
+// --- overrides ----------------------------------------------------------------------------------
+
+Json with(const std::string& assignment, const std::string& json = R"({"a": {"b": 1}, "s": 2})") {
+  Json value = Json::parse(json);
+  apply_override(value, assignment);
+  return value;
+}
+
+TEST(Override, ValuesAreJsonOrText) {
+  EXPECT_EQ(with("a.b=0.5")["a"]["b"], 0.5);
+  EXPECT_EQ(with("a.b=-3")["a"]["b"], -3);
+  EXPECT_EQ(with("a.b=true")["a"]["b"], true);
+  EXPECT_EQ(with("a.b=null")["a"]["b"], Json());
+  EXPECT_EQ(with("a.b=[1,\"x\"]")["a"]["b"], Json::parse("[1,\"x\"]"));
+  EXPECT_EQ(with("a={\"c\":4}")["a"], Json::parse("{\"c\":4}"));
+  EXPECT_EQ(with("a.b=cosine")["a"]["b"], "cosine");
+  EXPECT_EQ(with("a.b=\"7\"")["a"]["b"], "7");
+  EXPECT_EQ(with("a.b=")["a"]["b"], "");
+  EXPECT_EQ(with("a.b=x=y z")["a"]["b"], "x=y z");
+  EXPECT_EQ(with("a.b=/data/a.bin")["a"]["b"], "/data/a.bin");
+}
+
+TEST(Override, ReachesNestedAndNewKeys) {
+  EXPECT_EQ(with("a.c.d.e=1"), Json::parse(R"({"a": {"b": 1, "c": {"d": {"e": 1}}}, "s": 2})"));
+  EXPECT_EQ(with("s.t=1")["s"], Json::parse(R"({"t": 1})"));
+  EXPECT_EQ(with("new=1")["new"], 1);
+  EXPECT_EQ(with("x.y=1", "null"), Json::parse(R"({"x": {"y": 1}})"));
+}
+
+TEST(Override, MalformedOnesAreErrors) {
+  for (const char* text : {"a.b", "=1", "", ".a=1", "a.=1", "a..b=1"}) {
+    expect_bad_input({fmt::format("--set '{}'", text)}, [&] { with(text); });
+  }
+}
+
+}  // namespace
+}  // namespace dashlm

@@ -1,0 +1,114 @@
+#include "data/tokenizer.h"
+
+#include "data/documents.h"
+#include "prose.h"
+#include "test_files.h"
+
+namespace dashlm {
+namespace {
+
+using test::expect_error;
+using test::slurp;
+using test::TempDir;
+
+// A directory with a corpus of `documents` texts.
+void write_corpus(const TempDir& dir, int64_t documents, int64_t words = 60) {
+  for (int64_t i = 0; i < documents; ++i) {
+    dir.write(fmt::format("{:04d}.txt", i), test::prose(i, words));
+  }
+}
+
+std::string train(const TempDir& dir, const TokenizerTraining& training, const std::string& name) {
+  DocumentReader documents({dir.path()}, false);
+  train_bpe(documents, training, dir / name);
+  return dir / name;
+}
+
+TEST(Tokenizer, RoundTripsAnyText) {
+  const TempDir dir;
+  write_corpus(dir, 60);
+  const Tokenizer tokenizer(train(dir, {.vocab_size = 400}, "m.model"));
+  EXPECT_EQ(tokenizer.vocab_size(), 400);
+  EXPECT_EQ(tokenizer.bos(), 1);
+  EXPECT_EQ(tokenizer.eos(), 2);
+  for (const std::string text :
+       {"", "the gradient", " leading", "trailing ", "two  spaces", "line\nbreak\n\n", "\ttab",
+        "1024", "caf\u00e9 \u4f60\u597d \U0001f600", "UPPER\r\n", "e\u0301 \u00bd \ufb01"}) {
+    const std::vector<int32_t> tokens = tokenizer.encode(text);
+    EXPECT_EQ(tokenizer.decode(tokens), text);
+    for (const int32_t token : tokens) {
+      EXPECT_GE(token, 3) << "unknown and control tokens never come of text";
+      EXPECT_LT(token, 400);
+    }
+  }
+  const std::string text = test::prose(5, 200);
+  EXPECT_LT(std::ssize(tokenizer.encode(text)) * 3, std::ssize(text) * 2) << "words are learnt";
+}
+
+TEST(Tokenizer, DigitsAreSingleTokens) {
+  const TempDir dir;
+  write_corpus(dir, 60);
+  const Tokenizer tokenizer(train(dir, {.vocab_size = 400}, "m.model"));
+  EXPECT_EQ(tokenizer.encode("3737").size(), 5u) << "a space and four digits";
+}
+
+TEST(Tokenizer, TrainingDependsOnTheDocumentsAlone) {
+  const TempDir dir;
+  write_corpus(dir, 50);
+  const std::string one = slurp(train(dir, {.vocab_size = 380}, "1.model"));
+  EXPECT_EQ(slurp(train(dir, {.vocab_size = 380}, "2.model")), one);
+}
+
+TEST(Tokenizer, TrainsOnASampleSpreadOverALargeCorpus) {
+  const TempDir dir;
+  // "zebra" occurs only at the end, so that a sample of the beginning would not know it.
+  for (int64_t i = 0; i < 200; ++i) {
+    std::string text = test::prose(i, 20);
+    if (i >= 150) {
+      for (int k = 0; k < 20; ++k) text += " zebra";
+    }
+    dir.write(fmt::format("{:04d}.txt", i), text);
+  }
+  const Tokenizer tokenizer(train(dir, {.vocab_size = 350, .sample_bytes = 6000}, "m.model"));
+  EXPECT_EQ(tokenizer.encode("zebra").size(), 1u);
+}
+
+TEST(Tokenizer, TrainsOnLinesLongerThanSentencePieceTakes) {
+  const TempDir dir;
+  std::string text;  // one line of 80 kB, half of it without a space
+  for (int i = 0; i < 5000; ++i) text += "zebra zoo ";
+  for (int i = 0; i < 15000; ++i) text += "\u00e9";
+  dir.write("a.txt", text);
+  const Tokenizer tokenizer(train(dir, {.vocab_size = 275}, "m.model"));
+  EXPECT_EQ(tokenizer.encode("zebra").size(), 1u);
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
+}
+
+TEST(Tokenizer, SaysWhenTheTextIsTooSmallForTheVocabulary) {
+  const TempDir dir;
+  write_corpus(dir, 2, 5);
+  expect_error([&] { train(dir, {.vocab_size = 5000}, "m.model"); }, {"5000"});
+  expect_error([&] { train(dir, {.vocab_size = 100}, "m.model"); }, {"100"});
+  EXPECT_FALSE(std::filesystem::exists(dir / "m.model"));
+}
+
+TEST(Tokenizer, SaysWhenThereIsNoModel) {
+  const TempDir dir;
+  expect_error([&] { Tokenizer(dir / "absent.model"); }, {"absent.model"});
+  expect_error([&] { Tokenizer(dir.write("a.model", "not a model")); },
+               {"a.model", "SentencePiece"});
+  expect_error([&] { Tokenizer(dir.write("b.model", "")); }, {"b.model", "SentencePiece"});
+}
+
+TEST(Tokenizer, RefusesTokensOutOfRange) {
+  const TempDir dir;
+  write_corpus(dir, 20);
+  const Tokenizer tokenizer(train(dir, {.vocab_size = 320}, "m.model"));
+  EXPECT_EQ(tokenizer.decode({1, 2}), "");
+  for (const int32_t token : {-1, 320}) {
+    expect_error([&] { tokenizer.decode({token}); }, {"m.model", std::to_string(token)});
+  }
+}
+
+}  // namespace
+}  // namespace dashlm

@@ -1,0 +1,32 @@
+#include "golden/replay.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "golden/recording.h"
+
+namespace dashlm::golden {
+
+bool Replay::ok() const {
+  return !comparisons.empty() && std::all_of(comparisons.begin(), comparisons.end(),
+                                             [](const Comparison& c) { return c.ok(); });
+}
+
+double Replay::max_error() const {
+  double max = 0;
+  for (const Comparison& c : comparisons) {
+    if (std::isnan(c.error)) return c.error;
+    max = std::max(max, c.error);
+  }
+  return max;
+}
+
+Replay replay_file(const std::string& path) {
+  const Recording recording(path);
+  if (recording.has("g.embed")) return replay_llama_grads(recording);
+  if (recording.has("w0.embed")) return replay_training(recording);
+  fail_input("'{}' is not a recording that can be replayed", path);
+}
+
+}  // namespace dashlm::golden

@@ -1,0 +1,231 @@
+#include "ops/attention.h"
+
+#include "support/lab.h"
+#include "support/reference.h"
+
+namespace dashlm::testing {
+namespace {
+
+using reference::Heads;
+
+// Groups of every kind, and lengths around the 64 query rows of one block of the CPU kernel.
+// {batch, length, query heads, key heads, width}
+const Heads kHeads[] = {
+    {1, 1, 1, 1, 2},  {3, 1, 6, 2, 8},   {2, 5, 4, 4, 6},    {2, 63, 6, 2, 8}, {1, 64, 3, 1, 16},
+    {2, 65, 2, 2, 4}, {1, 130, 6, 2, 8}, {1, 130, 2, 1, 34}, {4, 17, 5, 5, 2},
+};
+// Of queries, keys and values: from nearly uniform weights to nearly one-hot ones.
+const double kDeviations[] = {0.3, 1, 3};
+
+struct Case {
+  Heads s;
+  Lab lab;
+  Tensor qkv, out, lse, d_out, d_qkv;
+
+  Case(const Heads& heads, double deviation)
+      : s(heads),
+        qkv(lab.normal("qkv", {s.batch, s.length, s.all(), s.width}, deviation)),
+        out(lab.output("out", {s.batch, s.length, s.query, s.width})),
+        lse(lab.output("log_sum_exp", {s.batch, s.query, s.length})),
+        d_out(lab.normal("d_out", out.shape)),
+        d_qkv(lab.output("d_qkv", qkv.shape)) {}
+  AttentionHeads heads() const { return {s.query, s.key_value}; }
+  std::string text() const {
+    return fmt::format("{} x {}, {} heads on {} of {}", s.batch, s.length, s.query, s.key_value,
+                       s.width);
+  }
+};
+
+// Error of one score: that of an inner product (as for matmul), scaled by 1/sqrt(h).
+double score_error(const Doubles& qkv, const Heads& s, int64_t b, int64_t t, int64_t head) {
+  double largest = 0;
+  for (int64_t j = 0; j <= t; ++j) {
+    largest = std::max(largest, norm(qkv.data() + s.of_key(b, j, head), s.width));
+  }
+  return 2 * kRoundoff * largest * norm(qkv.data() + s.of_query(b, t, head), s.width) /
+         std::sqrt(static_cast<double>(s.width));
+}
+
+// Relative error of a weight: the score's error through the exponential, and 4 roundoffs for exp,
+// the sum and the quotient.
+double weight_error(const Doubles& qkv, const Heads& s, int64_t b, int64_t t, int64_t head) {
+  return score_error(qkv, s, b, t, head) + 4 * kRoundoff;
+}
+
+struct Bounds {
+  Doubles out, lse, d_qkv;
+};
+
+// Errors of single weights are independent, so a sum over positions grows with the root of the sum
+// of squares.
+Bounds bounds(const Case& c) {
+  const Heads& s = c.s;
+  const Doubles qkv = values(c.qkv), d_out = values(c.d_out);
+  const reference::Attention exact = reference::attention(qkv, s);
+  Bounds bound{Doubles(exact.out.size()), Doubles(exact.log_sum_exp.size()), Doubles(qkv.size())};
+  const double scale = 1 / std::sqrt(static_cast<double>(s.width));
+  const auto width = static_cast<size_t>(s.width);
+  for (int64_t b = 0; b < s.batch; ++b) {
+    for (int64_t head = 0; head < s.query; ++head) {
+      for (int64_t t = 0; t < s.length; ++t) {
+        double lse = 0;
+        const Doubles p = reference::attention_row(qkv, s, b, t, head, lse);
+        const double relative = weight_error(qkv, s, b, t, head);
+        bound.lse[static_cast<size_t>(s.of_lse(b, t, head))] = relative + kRoundoff * std::abs(lse);
+        const auto o = static_cast<size_t>(s.of_out(b, t, head));
+        const auto q = static_cast<size_t>(s.of_query(b, t, head));
+        const double d_norm = norm(d_out.data() + o, s.width);
+        const double mean =
+            reference::dot(d_out, s.of_out(b, t, head), exact.out, s.of_out(b, t, head), s.width);
+        for (int64_t j = 0; j <= t; ++j) {
+          const auto k = static_cast<size_t>(s.of_key(b, j, head));
+          const auto v = static_cast<size_t>(s.of_value(b, j, head));
+          const double weight = p[static_cast<size_t>(j)];
+          const double d_p =
+              reference::dot(d_out, s.of_out(b, t, head), qkv, s.of_value(b, j, head), s.width);
+          // dP and the mean are inner products of d_out with a value and with the output.
+          const double d_p_error =
+              2 * kRoundoff * d_norm *
+                  (norm(qkv.data() + v, s.width) + norm(exact.out.data() + o, s.width)) +
+              relative * std::abs(mean);
+          const double d_score_error =
+              scale * weight * (2 * relative * std::abs(d_p - mean) + d_p_error);
+          for (size_t e = 0; e < width; ++e) {
+            bound.out[o + e] += std::pow(2 * relative * weight * qkv[v + e], 2);
+            bound.d_qkv[q + e] += std::pow(d_score_error * qkv[k + e], 2);
+            bound.d_qkv[k + e] += std::pow(d_score_error * qkv[q + e], 2);
+            bound.d_qkv[v + e] += std::pow(2 * relative * weight * d_out[o + e], 2);
+          }
+        }
+      }
+    }
+  }
+  constexpr double kDeviationsAllowed = 2;
+  for (double& x : bound.out) x = kDeviationsAllowed * std::sqrt(x);
+  for (double& x : bound.d_qkv) x = kDeviationsAllowed * std::sqrt(x);
+  return bound;
+}
+
+TEST(Attention, ForwardAndBackward) {
+  for (const Heads& s : kHeads) {
+    for (const double deviation : kDeviations) {
+      Case c(s, deviation);
+      SCOPED_TRACE(::testing::Message() << c.text() << ", deviation " << deviation);
+      const Bounds bound = bounds(c);
+      run_everywhere(c.lab,
+                     [&](Context& context) { attention(context, c.out, c.lse, c.qkv, c.heads()); });
+      const auto expected = reference::attention(values(c.qkv), s);
+      expect_within(c.out, expected.out, bound.out);
+      expect_within(c.lse, expected.log_sum_exp, bound.lse);
+      run_everywhere(c.lab, [&](Context& context) {
+        attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+      });
+      expect_within(c.d_qkv, reference::attention_backward(values(c.d_out), values(c.qkv), s),
+                    bound.d_qkv);
+    }
+  }
+}
+
+TEST(Attention, HugeScoresStayFinite) {
+  Case c({1, 70, 2, 1, 8}, 100);  // scores of some ten thousands
+  run(c.lab, [&](Context& context) {
+    attention(context, c.out, c.lse, c.qkv, c.heads());
+    attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+  });
+  EXPECT_TRUE(std::all_of(c.out.f32(), c.out.f32() + c.out.elements(),
+                          [](float x) { return std::isfinite(x); }));
+  EXPECT_TRUE(std::all_of(c.d_qkv.f32(), c.d_qkv.f32() + c.d_qkv.elements(),
+                          [](float x) { return std::isfinite(x); }));
+}
+
+// The prompt as one piece, in pieces across the block size, and token by token.
+TEST(CachedAttention, EqualsFullAttention) {
+  for (const Heads& s : {Heads{1, 1, 2, 1, 4}, Heads{1, 130, 6, 2, 8}, Heads{1, 67, 4, 4, 6}}) {
+    Case c(s, 1);
+    const Bounds bound = bounds(c);
+    const auto expected = reference::attention(values(c.qkv), s);
+    const Tensor keys = c.lab.output("keys", {s.length + 3, s.key_value, s.width});
+    const Tensor values_ = c.lab.output("values", keys.shape);
+    for (const int64_t piece : {s.length, int64_t{65}, int64_t{3}, int64_t{1}}) {
+      SCOPED_TRACE(::testing::Message() << c.text() << " in pieces of " << piece);
+      for (int64_t past = 0; past < s.length; past += piece) {
+        const int64_t count = std::min(piece, s.length - past);
+        const auto part = [&](const Tensor& x) {
+          return x.view({x.dim(1), x.dim(2), x.dim(3)})
+              .rows(past, count)
+              .view({1, count, x.dim(2), x.dim(3)});
+        };
+        const auto step = [&](Context& context) {
+          cached_attention(context, part(c.out), keys, values_, part(c.qkv), c.heads(), past);
+        };
+        // All thread counts once a piece is enough for long pieces; a token at a time is slow.
+        piece > 1 || past == 0 ? run_everywhere(c.lab, step) : run(c.lab, step);
+      }
+      expect_within(c.out, expected.out, bound.out);
+    }
+  }
+}
+
+TEST(Attention, ChecksShapes) {
+  Case c({2, 3, 4, 2, 6}, 1);
+  const AttentionHeads heads = c.heads();
+  expect_shapes_checked(c.lab, {c.out, c.lse, c.qkv}, {},
+                        [&](Context& context, const std::vector<Tensor>& t) {
+                          attention(context, t[0], t[1], t[2], heads);
+                        });
+  expect_shapes_checked(c.lab, {c.d_qkv, c.d_out, c.out, c.lse, c.qkv}, {},
+                        [&](Context& context, const std::vector<Tensor>& t) {
+                          attention_backward(context, t[0], t[1], t[2], t[3], t[4], heads);
+                        });
+  Case one({1, 3, 4, 2, 6}, 1);
+  const Tensor keys = one.lab.normal("keys", {10, 2, 6}), kept = one.lab.normal("kept", {10, 2, 6});
+  expect_shapes_checked(one.lab, {one.out, keys, kept, one.qkv}, {},
+                        [&](Context& context, const std::vector<Tensor>& t) {
+                          cached_attention(context, t[0], t[1], t[2], t[3], heads, 7);
+                        });
+  Arena scratch(c.lab.device(), "scratch");
+  Context context{c.lab.device(), scratch};
+  expect_runtime_failure({"attention", "4 query heads", "3 key heads"}, [&] {
+    attention(context, c.out, c.lse, c.qkv, {4, 3});
+  });
+  expect_runtime_failure({"cached_attention", "qkv f32 (1, 3, 8, 6)", "position 8", "keys"}, [&] {
+    cached_attention(context, one.out, keys, kept, one.qkv, heads, 8);
+  });
+}
+
+TEST(Attention, CountsFlopsBelowTheDiagonal) {
+  Case c({2, 70, 6, 2, 8}, 1);
+  Arena scratch(c.lab.device(), "scratch");
+  Context context{c.lab.device(), scratch};
+  attention(context, c.out, c.lse, c.qkv, c.heads());
+  // Two products, each a multiply-add for every pair of positions and element of a head.
+  EXPECT_EQ(context.flops, 2 * 2.0 * (70 * 71 / 2) * 8 * 6 * 2);
+}
+
+// A NaN reaches every row that may see it, and neither another sequence nor another group of heads.
+TEST(Attention, NanReachesLaterPositionsOfItsGroup) {
+  for (const int64_t bad : {0, 3}) {  // a query of the first group; a key of the second
+    Case c({2, 70, 2, 2, 4}, 1);
+    constexpr int64_t kPosition = 66;
+    c.qkv.f32()[c.s.of_query(0, kPosition, bad)] = kNaN;
+    run(c.lab, [&](Context& context) {
+      attention(context, c.out, c.lse, c.qkv, c.heads());
+      attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+    });
+    const int64_t head = bad == 0 ? 0 : 1, last = bad == 0 ? kPosition : 69;
+    for (int64_t t = 0; t < 70; ++t) {
+      const bool expected = t >= kPosition && t <= last;
+      EXPECT_EQ(std::isnan(c.out.f32()[c.s.of_out(0, t, head)]), expected) << t;
+      EXPECT_EQ(std::isnan(c.lse.f32()[c.s.of_lse(0, t, head)]), expected) << t;
+    }
+    EXPECT_EQ(count_nan(c.out), (last - kPosition + 1) * 4);
+    EXPECT_EQ(count_nan(c.d_qkv.rows(1, 1)), 0);
+    EXPECT_TRUE(std::isnan(c.d_qkv.f32()[c.s.of_query(0, kPosition, head)]));
+    EXPECT_TRUE(std::isnan(c.d_qkv.f32()[c.s.of_key(0, 0, head)]));
+    EXPECT_TRUE(std::isnan(c.d_qkv.f32()[c.s.of_value(0, 0, head)]));
+    EXPECT_FALSE(std::isnan(c.d_qkv.f32()[c.s.of_key(0, 0, 1 - head)]));
+  }
+}
+
+}  // namespace
+}  // namespace dashlm::testing

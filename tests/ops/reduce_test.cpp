@@ -1,0 +1,61 @@
+#include "ops/reduce.h"
+
+#include "support/lab.h"
+
+namespace dashlm::testing {
+namespace {
+
+constexpr int64_t kGrain = 1 << 14;  // of the CPU kernel
+
+// Sums in float64 of float32 terms: the only error is float64's, n · 2^-53 of the sum of absolute
+// values at worst, and the expected value below, in long double, has none.
+TEST(Reduce, SumsInDoublePrecision) {
+  for (const int64_t size :
+       {int64_t{1}, int64_t{7}, kGrain - 1, kGrain, kGrain + 1, 3 * kGrain + 5}) {
+    SCOPED_TRACE(size);
+    Lab lab;
+    const Tensor x = lab.normal("x", {size}, 1, 0.5);
+    double total = 0, squares = 0;
+    std::vector<double> first;
+    for (const int threads : {1, 2, 3, 5}) {
+      const ThreadScope scope(threads);
+      run_everywhere(lab, [&](Context& context) {
+        total = sum(context, x);
+        squares = sum_of_squares(context, x);
+        EXPECT_TRUE(!context.planning() || (total == 0 && squares == 0));
+      });
+      if (first.empty()) first = {total, squares};
+      EXPECT_EQ(first[0], total);
+      EXPECT_EQ(first[1], squares);
+    }
+    long double exact = 0, exact_squares = 0, magnitude = 0;
+    for (const double v : values(x)) {
+      exact += v;
+      magnitude += std::abs(v);
+      exact_squares += static_cast<long double>(v) * v;
+    }
+    const auto roundings = static_cast<double>(std::min(size, kGrain)) * 0x1.0p-53;
+    EXPECT_NEAR(total, static_cast<double>(exact), roundings * static_cast<double>(magnitude));
+    EXPECT_NEAR(squares, static_cast<double>(exact_squares),
+                roundings * static_cast<double>(exact_squares));
+  }
+}
+
+// A float32 sum would lose all the ones.
+TEST(Reduce, KeepsSmallTermsBesideLargeOnes) {
+  Lab lab;
+  const Tensor x = lab.normal("x", {100}, 0, 1);
+  x.f32()[0] = 1e9f;
+  Arena scratch(lab.device(), "scratch");
+  scratch.take("something", {1});
+  scratch.commit();
+  Context context{lab.device(), scratch};
+  EXPECT_EQ(sum(context, x), 1e9 + 99);
+  EXPECT_EQ(sum_of_squares(context, x), 1e18 + 99);
+  x.f32()[57] = kNaN;
+  EXPECT_TRUE(std::isnan(sum(context, x)));
+  EXPECT_TRUE(std::isnan(sum_of_squares(context, x)));
+}
+
+}  // namespace
+}  // namespace dashlm::testing
