@@ -186,22 +186,24 @@ def read_text(path, limit=8_000_000):
 # ---------------------------------------------------------------------------------------------
 # Which paragraphs read as English prose.
 
-COMMON = frozenset(
+COMMON_WORD = re.compile(r"\b(?:" + "|".join((
     "the of to and a in is that for it as with are be on this by can you an or if not from which "
     "have will at when has was use used your but one all more they there may these any other also "
     "such than its some how into only no then so we i he his were had their been do does what who "
-    "would should must could each between".split())
+    "would should must could each between").split()) + r")\b")
 WORD = re.compile(r"[A-Za-z][A-Za-z'\u2019-]*")
+CAPITALS = re.compile(r"[A-Z]")
+OTHER_SCRIPTS = re.compile("[^\u0000-\u024f\u2018\u2019\u201c\u201d\u2013\u2014\u2026]")
 SYMBOLS = re.compile(r"[{}<>|=_\\@#$%^*~\[\]+/&`]")
 BOILERPLATE = re.compile(
     r"copyright|\(c\) \d|all rights reserved|licen[sc]ed? |warrant(?:y|ies)|permission is (?:hereby )?"
     r"granted|free software foundation|table of contents|previous topic|next topic|this page|"
     r"last updated|generated (?:by|on)|javascript|click here|see also|isbn|mailto:|bug ?report|"
-    r"all versions of|trademark", re.I)
+    r"all versions of|trademark")
 
 
 def is_prose(text):
-    if not 80 <= len(text) <= 6000 or text[-1] not in ".!?:)\"\u201d'" or BOILERPLATE.search(text):
+    if not 80 <= len(text) <= 6000 or text[-1] not in ".!?:)\"\u201d'":
         return False
     if not (text[0].isupper() or text[0] in "\"\u201c'("):
         return False
@@ -209,13 +211,12 @@ def is_prose(text):
     if len(words) < 12:
         return False
     dense = len(text) - text.count(" ")
-    letters = sum(map(len, words))
-    common = sum(word.lower() in COMMON for word in words)
-    other_scripts = sum(c > "\u024f" and c not in "\u2018\u2019\u201c\u201d\u2013\u2014\u2026"
-                        for c in text)
-    return (letters >= 0.85 * dense and common >= 0.28 * len(words) and
-            len(SYMBOLS.findall(text)) <= 0.015 * len(text) and other_scripts <= 0.005 * len(text) and
-            sum(c.isupper() for c in text) <= 0.12 * dense)
+    lower = text.lower()
+    common = len(COMMON_WORD.findall(lower))
+    return (len("".join(words)) >= 0.85 * dense and common >= 0.28 * len(words) and
+            len(SYMBOLS.findall(text)) <= 0.015 * len(text) and
+            len(OTHER_SCRIPTS.findall(text)) <= 0.005 * len(text) and
+            len(CAPITALS.findall(text)) <= 0.12 * dense and not BOILERPLATE.search(lower))
 
 
 CHARACTERS = str.maketrans({"\u00a0": " ", "\u2011": "-", "\u00ad": None, "\ufeff": None,

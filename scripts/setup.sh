@@ -49,6 +49,10 @@ missing_packages() {
   done
 }
 
+gcc_is_new_enough() {
+  command -v "$1" >/dev/null && [ "$("$1" -dumpversion | cut -d. -f1)" -ge "$min_gcc" ]
+}
+
 update_lists() {
   "${as_root[@]}" apt-get update -qq >/dev/null 2>&1 && return
   sleep 3
@@ -62,17 +66,20 @@ apt_install() {
 }
 
 setup_debian() {
-  # The g++ of Ubuntu 22.04 is too old, but there is a newer one beside it.
-  if command -v g++ >/dev/null && [ "$(g++ -dumpversion | cut -d. -f1)" -ge "$min_gcc" ]; then
-    required[0]='g++|g++-12'
+  if gcc_is_new_enough g++ || gcc_is_new_enough g++-$min_gcc; then
+    unset 'required[0]'  # whatever its package is called
   elif grep -qs '^VERSION_ID="22.04"' /etc/os-release; then
-    required[0]=g++-$min_gcc
+    required[0]=g++-$min_gcc  # beside the standard one, which is older
+  elif command -v g++ >/dev/null; then
+    echo "setup: g++ is version $(g++ -dumpversion), but must be $min_gcc or newer" >&2
+    return 1
   fi
 
-  local needed wanted
+  local needed wanted all
   mapfile -t needed < <(missing_packages "${required[@]}")
   mapfile -t wanted < <(missing_packages "${optional[@]}")
-  if [ ${#needed[@]} -eq 0 ] && [ ${#wanted[@]} -eq 0 ]; then
+  all=("${needed[@]}" "${wanted[@]}")
+  if [ ${#all[@]} -eq 0 ]; then
     echo "setup: everything is installed"
     return 0
   fi
@@ -85,12 +92,12 @@ setup_debian() {
   as_root=()
   if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
-      echo "setup: missing: ${needed[*]} ${wanted[*]}; as root run: apt-get install ${needed[*]} ${wanted[*]}" >&2
-      [ ${#needed[@]} -eq 0 ] && return 0 || return 1
+      echo "setup: neither root nor sudo; as root run: apt-get install ${all[*]}" >&2
+      return $((${#needed[@]} > 0 ? 1 : 0))
     fi
     as_root=(sudo)
   fi
-  echo "setup: installing ${needed[*]} ${wanted[*]}"
+  echo "setup: installing ${all[*]}"
   update_lists
   if [ ${#needed[@]} -gt 0 ] && ! apt_install "${needed[@]}"; then
     echo "setup: cannot install ${needed[*]}; see the messages of apt-get above" >&2

@@ -4,9 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <map>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "data/tokenize.h"
 
@@ -30,10 +31,13 @@ void add_tokenize_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--shard-tokens", options->shard_tokens, "tokens in a shard")
       ->capture_default_str();
-  static const std::map<std::string, ShardFormat> formats = {
-      {"dashlm", ShardFormat::dashlm}, {"raw", ShardFormat::raw}, {"llmc", ShardFormat::llmc}};
-  command->add_option("--format", options->format, "dashlm, raw (16 bits, no header) or llmc")
-      ->transform(CLI::CheckedTransformer(formats))
+  const std::vector<std::string> formats = {"raw", "llmc", "dashlm"};  // in the order of the enum
+  const auto set_format = [options, formats](const std::string& name) {
+    const auto found = std::find(formats.begin(), formats.end(), name);
+    options->format = static_cast<ShardFormat>(found - formats.begin());
+  };
+  command->add_option_function<std::string>("--format", set_format, "of the token shards")
+      ->check(CLI::IsMember(formats))
       ->default_str("dashlm");
   command->add_option("--threads", options->threads, "threads; the result does not depend on them")
       ->capture_default_str();

@@ -82,13 +82,14 @@ int64_t first_invalid_utf8(std::string_view text) {
 DocumentReader::DocumentReader(const std::vector<std::string>& inputs, bool skip_bad)
     : skip_bad_(skip_bad) {
   require(!inputs.empty(), "no documents are named");
-  const auto accept = [](const std::string& name) { return is_text(name) || is_lines(name); };
+  const auto known = [](const std::string& name) { return is_text(name) || is_lines(name); };
+  const auto accept = [&](const std::string& name) {
+    return known(name) && !name.ends_with(".json");
+  };
   files_ = expand_paths(inputs, accept, "documents (.txt, .jsonl, .json, also with .gz)");
   for (const std::string& file : files_) {
-    require(accept(file),
-            "{} is no kind of document known here: .txt, .jsonl or .json, perhaps "
-            "with .gz",
-            file);
+    require(known(file),
+            "{} is no kind of document known here: .txt, .jsonl or .json, perhaps with .gz", file);
   }
 }
 

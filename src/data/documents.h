@@ -2,7 +2,8 @@
 //
 // By name, with or without .gz:
 //   .txt           one document a file
-//   .jsonl .json   one JSON object a line with the text under "text", as C4 is published
+//   .jsonl .json   one JSON object a line with the text under "text", as C4 is published. In a
+//                  directory a plain .json is passed over: it usually describes the others.
 //
 // A further kind of file is another case in DocumentReader::next().
 #pragma once

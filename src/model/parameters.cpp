@@ -62,18 +62,21 @@ LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& con
   return tensors;
 }
 
+void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, float* host) {
+  if (parameter.init_std == 0) {
+    std::fill_n(host, parameter.elements(), 1.0f);
+    return;
+  }
+  const CounterRandom random(seed, Purpose::weight_init, index);
+  for (int64_t i = 0; i < parameter.elements(); ++i) {
+    host[i] = static_cast<float>(parameter.init_std * random.normal(static_cast<uint64_t>(i)));
+  }
+}
+
 void initialize_parameters(const ParameterLayout& layout, uint64_t seed, float* host) {
   for (size_t i = 0; i < layout.parameters().size(); ++i) {
     const Parameter& parameter = layout.parameters()[i];
-    float* values = host + parameter.offset;
-    if (parameter.init_std == 0) {
-      std::fill_n(values, parameter.elements(), 1.0f);
-      continue;
-    }
-    const CounterRandom random(seed, Purpose::weight_init, i);
-    for (int64_t j = 0; j < parameter.elements(); ++j) {
-      values[j] = static_cast<float>(parameter.init_std * random.normal(static_cast<uint64_t>(j)));
-    }
+    initialize_parameter(parameter, i, seed, host + parameter.offset);
   }
 }
 

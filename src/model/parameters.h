@@ -58,8 +58,11 @@ struct LlamaTensors {
 LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,
                            const Tensor& flat);
 
-// Initial values, in host memory of layout.elements() floats: a function of (seed, parameter,
-// element).
+// Initial values of parameter number `index`, in host memory of its elements() floats: a function
+// of (seed, index, element) alone.
+void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, float* host);
+
+// All of them; host memory of layout.elements() floats.
 void initialize_parameters(const ParameterLayout& layout, uint64_t seed, float* host);
 
 }  // namespace dashlm

@@ -13,6 +13,7 @@ int64_t check(const Tensor& c, const Tensor& a, const Tensor& b, const MatmulOpt
     fail_runtime("matmul: {}, {} and {} must all have 2 or all have 3 dimensions", c.text(),
                  a.text(), b.text());
   }
+  for (const Tensor* x : {&c, &a, &b}) expect("matmul", *x, x->shape);  // the type
   const int row = rank - 2, col = rank - 1;
   const int64_t m = a.dim(options.transpose_a ? col : row);
   const int64_t k = a.dim(options.transpose_a ? row : col);

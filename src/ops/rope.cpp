@@ -28,6 +28,7 @@ void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
           RopeDirection direction, int64_t first_position) {
   expect("rope", x, {x.dim(0), x.dim(1), x.dim(2), x.dim(3)});
   expect("rope", table, {table.dim(0), x.dim(3) / 2, 2});
+  if (x.dim(3) % 2 != 0) fail_runtime("rope: heads of {} have no pairs", x.text());
   if (heads > x.dim(2) || first_position + x.dim(1) > table.dim(0)) {
     fail_runtime("rope: {} heads and positions {} to {} do not fit {} and {}", heads,
                  first_position, first_position + x.dim(1), x.text(), table.text());

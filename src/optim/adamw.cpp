@@ -21,6 +21,18 @@ Adamw::Adamw(const AdamwConfig& config, const ParameterLayout& layout, const Ten
       moment1_(arena.take("adamw.moment1", {layout.elements()})),
       moment2_(arena.take("adamw.moment2", {layout.elements()})) {}
 
+// One tensor per parameter and moment, so that a checkpoint can be read by name.
+std::vector<Tensor> Adamw::state() const {
+  std::vector<Tensor> tensors;
+  for (const Parameter& parameter : layout_.parameters()) {
+    for (const Tensor& flat : {moment1_, moment2_}) {
+      tensors.push_back(ParameterLayout::view(flat, parameter));
+      tensors.back().name = flat.name + "." + parameter.name;
+    }
+  }
+  return tensors;
+}
+
 void Adamw::update(Context& context, const UpdateStep& step) {
   for (const Parameter& parameter : layout_.parameters()) {
     const auto part = [&](const Tensor& flat) { return ParameterLayout::view(flat, parameter); };

@@ -12,7 +12,7 @@ class Adamw final : public Optimizer {
         const Tensor& gradients, Arena& arena);
 
   void update(Context& context, const UpdateStep& step) override;
-  std::vector<Tensor> state() const override { return {moment1_, moment2_}; }
+  std::vector<Tensor> state() const override;
 
  private:
   const AdamwConfig config_;

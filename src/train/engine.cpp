@@ -66,9 +66,13 @@ void Engine::allocate() {
 }
 
 void Engine::initialize() {
-  std::vector<float> host(static_cast<size_t>(layout_.elements()));
-  initialize_parameters(layout_, static_cast<uint64_t>(config_.train.seed), host.data());
-  device_.upload(weights_.data, host.data(), weights_.bytes());
+  for (size_t i = 0; i < layout_.parameters().size(); ++i) {
+    const Parameter& parameter = layout_.parameters()[i];
+    std::vector<float> host(static_cast<size_t>(parameter.elements()));
+    initialize_parameter(parameter, i, static_cast<uint64_t>(config_.train.seed), host.data());
+    const Tensor part = ParameterLayout::view(weights_, parameter);
+    device_.upload(part.data, host.data(), part.bytes());
+  }
 }
 
 BatchShape Engine::upload(const Batch& batch, int64_t first, int64_t count) {

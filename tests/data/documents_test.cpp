@@ -43,6 +43,14 @@ TEST(Documents, LinesOfJson) {
   EXPECT_EQ(texts({path}), (std::vector<std::string>{"one\nline", "caf\u00e9", "no newline"}));
 }
 
+TEST(Documents, DirectoriesMayHoldDescriptions) {
+  const TempDir dir;
+  dir.write("a.json.gz", gzip("{\"text\":\"packed\"}\n"));
+  dir.write("b.json", "{\"text\":\"plain\"}\n");
+  EXPECT_EQ(texts({dir.path()}), std::vector<std::string>{"packed"});
+  EXPECT_EQ(texts({dir / "b.json"}), std::vector<std::string>{"plain"});
+}
+
 TEST(Documents, NamesTheSource) {
   const TempDir dir;
   const std::string path = dir.write("a.jsonl", "\n{\"text\":\"one\"}\n");

@@ -19,12 +19,12 @@ TEST(Exp, WithinOneAndAQuarterUlpOverTheWholeRange) {
     const double error = std::abs(static_cast<double>(cpu::exp_f32(x)) - expected) / ulp;
     if (!(error <= worst)) worst = error, worst_at = x;
   };
-  // Every 1009th float from -87.3 to 88.7: more than a million of each sign.
+  // Every 1009th float from -86.98 to 88.7: more than a million of each sign.
   for (uint32_t bits = 0; bits <= std::bit_cast<uint32_t>(88.7f); bits += 1009) {
     check(std::bit_cast<float>(bits));
-    if (std::bit_cast<float>(bits) <= 87.3f) check(-std::bit_cast<float>(bits));
+    if (std::bit_cast<float>(bits) <= 86.98f) check(-std::bit_cast<float>(bits));
   }
-  check(-87.3f);
+  check(-86.98f);
   check(88.7f);
   EXPECT_LE(worst, 1.25) << "at " << worst_at;
 }
@@ -33,7 +33,7 @@ TEST(Exp, Ends) {
   EXPECT_EQ(cpu::exp_f32(0.0f), 1.0f);
   EXPECT_EQ(cpu::exp_f32(-0.0f), 1.0f);
   EXPECT_EQ(cpu::exp_f32(-INFINITY), 0.0f);
-  EXPECT_EQ(cpu::exp_f32(std::nextafter(-87.3f, -INFINITY)), 0.0f);
+  EXPECT_EQ(cpu::exp_f32(std::nextafter(-86.98f, -INFINITY)), 0.0f);
   EXPECT_EQ(cpu::exp_f32(-1e30f), 0.0f);
   EXPECT_EQ(cpu::exp_f32(std::nextafter(88.7f, INFINITY)), INFINITY);
   EXPECT_EQ(cpu::exp_f32(1e30f), INFINITY);

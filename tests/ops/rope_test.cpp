@@ -47,7 +47,7 @@ Doubles rope_bound(const Doubles& x, const Sizes& s) {
   Doubles bound(x.size());
   for (size_t i = 0; i < x.size(); i += 2) {
     const auto head = static_cast<int64_t>(i) / s.width % s.all_heads;
-    bound[i] = bound[i + 1] = head < s.heads ? 2 * kRoundoff * norm(x.data() + i, 2) : 0;
+    bound[i] = bound[i + 1] = head < s.heads ? 3 * kRoundoff * norm(x.data() + i, 2) : 0;
   }
   return bound;
 }

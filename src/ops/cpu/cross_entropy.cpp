@@ -26,7 +26,8 @@ Softmax softmax_of(const float* x, int64_t width) {
 }
 
 float loss_of(const Softmax& s, float target_logit) {
-  return std::log(s.sum) + s.max - target_logit;
+  // In this order: with logits in the thousands, log(sum) + max would lose the logarithm.
+  return std::log(s.sum) + (s.max - target_logit);
 }
 
 }  // namespace

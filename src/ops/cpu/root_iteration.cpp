@@ -106,7 +106,10 @@ void normalize_blocks(const Tensor& out, const Tensor& unit, const Tensor& state
     const uint32_t largest = largest_bits(in, size);
     state.i32()[s] = largest >= kInfinity ? kFailed : largest == 0 ? kZero : kActive;
     unit.f32()[s] = 1.0f;
-    if (state.i32()[s] != kActive) return std::fill_n(to, size, 0.0f);
+    if (state.i32()[s] != kActive) {
+      std::fill_n(to, size, 0.0f);
+      return;
+    }
     const float power = power_of_two_below(std::max(std::bit_cast<float>(largest), least));
     unit.f32()[s] = power;
     // 1 / power may overflow, its root does not: two exact multiplications.

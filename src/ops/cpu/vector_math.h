@@ -6,11 +6,11 @@
 
 namespace dashlm::cpu {
 
-// e^x to about 1 ulp; 0 below -87.3, +inf above 88.7, NaN stays NaN.
+// e^x to about 1 ulp; 0 below -86.98 (where e^x is 1.7e-38), +inf above 88.7, NaN stays NaN.
 // Cody-Waite reduction x = n·ln 2 + r, |r| <= ln(2)/2, then the Taylor polynomial of degree 7,
 // whose remainder is below 6e-9 there.
 inline float exp_f32(float x) {
-  constexpr float kLowest = -87.3f, kHighest = 88.7f;
+  constexpr float kLowest = -86.98f, kHighest = 88.7f;
   constexpr float kRound = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer
   const float clamped = x < kLowest ? kLowest : (x > kHighest ? kHighest : x);
   const float shifted = clamped * 1.44269504f + kRound;
@@ -24,7 +24,8 @@ inline float exp_f32(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  // 2^n in two factors, since n = 128 has no float of its own.
+  // 2^n in two factors, since n = 128 has no float of its own; 2^(n-1) has for n >= -125, which
+  // kLowest sees to.
   const auto exponent =
       static_cast<uint32_t>(std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRound));
   const float scale = std::bit_cast<float>((exponent + 126u) << 23);

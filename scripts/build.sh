@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Sets up, configures and builds.
+#
+#   scripts/build.sh [PRESET [TARGET...]]     default: release, everything
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+preset=${1:-release}
+shift || true
+
+setup=()
+[ "$preset" = clang ] && setup=(--clang)
+scripts/setup.sh "${setup[@]}"
+
+# Where the system's g++ is too old, as on Ubuntu 22.04, setup.sh has put a newer one beside it.
+gcc_version=$(g++ -dumpversion 2>/dev/null | cut -d. -f1 || true)
+if [ -z "${CXX:-}" ] && [ "${gcc_version:-0}" -lt 12 ] && command -v g++-12 >/dev/null; then
+  export CC=gcc-12 CXX=g++-12
+fi
+
+# One compiler takes up to 2 GB.
+gigabytes=$(awk '/^MemAvailable:/ {print int($2 / 1048576)}' /proc/meminfo 2>/dev/null || echo 8)
+jobs=$(nproc 2>/dev/null || echo 2)
+[ "$jobs" -le $((gigabytes / 2)) ] || jobs=$((gigabytes / 2))
+[ "$jobs" -ge 1 ] || jobs=1
+
+cmake --preset "$preset" -Wno-dev --log-level=WARNING
+targets=()
+[ $# -gt 0 ] && targets=(--target "$@")
+cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"

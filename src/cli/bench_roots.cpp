@@ -1,0 +1,293 @@
+#include "cli/bench_roots.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <numeric>
+
+#include "base/random.h"
+#include "base/timer.h"
+#include "config/config.h"
+#include "ops/peak.h"
+#include "optim/inverse_root/inverse_root.h"
+
+namespace dashlm {
+namespace {
+
+struct Options {
+  std::vector<std::string> methods = {"evd", "coupled_newton", "newton_db", "chebyshev"};
+  std::vector<int64_t> sizes = {128, 256, 512};
+  int64_t blocks = 0;
+  double exponent = 0.25;
+  int64_t repeats = 7;
+  int threads = 0;
+  bool trace = false;
+  bool json = false;
+};
+
+// A type by name, or a JSON object with "type" and further keys.
+InverseRootConfig parse_method(const std::string& text) {
+  const bool object = text.find('{') != std::string::npos;
+  const Json json = object ? parse_json(text, "--method") : Json{{"type", text}};
+  InverseRootConfig config;
+  read_config(json, "--method", [&](Schema& schema) { config.describe(schema); });
+  return config;
+}
+
+std::string type_of(const InverseRootConfig& config) {
+  return enum_name(config.type());
+}
+
+// A stack of factors with room for their roots, and the memory that a method needs for it.
+class RootBench {
+ public:
+  RootBench(Device& device, const InverseRootConfig& config, double exponent, Shape shape)
+      : device_(device),
+        memory_(device, "bench roots"),
+        scratch_(device, "bench scratch"),
+        method_(make_inverse_root(config)),
+        exponent_(exponent),
+        ids_(static_cast<size_t>(shape[0])),
+        reports_(ids_.size()) {
+    std::iota(ids_.begin(), ids_.end(), int64_t{0});
+    for (Tensor* tensor : {&factors_, &roots_}) *tensor = memory_.take("factors", shape);
+    run();
+    memory_.commit();
+    scratch_.commit();
+    for (Tensor* tensor : {&factors_, &roots_}) *tensor = memory_.take("factors", shape);
+  }
+
+  void set_factors(const std::vector<float>& host) {
+    device_.upload(factors_.data, host.data(), factors_.bytes());
+  }
+  std::vector<float> roots() const {
+    std::vector<float> host(static_cast<size_t>(roots_.elements()));
+    device_.download(host.data(), roots_.data, roots_.bytes());
+    return host;
+  }
+  const std::vector<RootReport>& reports() const { return reports_; }
+
+  // Returns the floating-point operations of one run.
+  double run() {
+    Context context{device_, scratch_};
+    method_->compute(
+        context, {.factors = factors_, .roots = roots_, .exponent = exponent_, .block_ids = ids_},
+        reports_);
+    device_.synchronize();
+    return context.flops;
+  }
+
+ private:
+  Device& device_;
+  Arena memory_, scratch_;
+  Tensor factors_, roots_;  // (S, n, n)
+  std::unique_ptr<InverseRoot> method_;
+  double exponent_;
+  std::vector<int64_t> ids_;
+  std::vector<RootReport> reports_;
+};
+
+// --- Speed
+// ----------------------------------------------------------------------------------------
+
+// What a factor looks like after a while: G·Gᵀ of gradients whose rows differ in size.
+std::vector<float> gradient_factors(int64_t blocks, int64_t n) {
+  const int64_t rank = std::min<int64_t>(n, 64);
+  const CounterRandom random(1, Purpose::benchmark);
+  std::vector<float> g(static_cast<size_t>(n * rank)), block(static_cast<size_t>(n * n)), all;
+  for (size_t i = 0; i < g.size(); ++i) g[i] = static_cast<float>(random.normal(i));
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j <= i; ++j) {
+      float dot = i == j ? 1.0f : 0.0f;
+      for (int64_t k = 0; k < rank; ++k) {
+        dot += g[static_cast<size_t>(i * rank + k)] * g[static_cast<size_t>(j * rank + k)];
+      }
+      block[static_cast<size_t>(i * n + j)] = block[static_cast<size_t>(j * n + i)] = dot;
+    }
+  }
+  for (int64_t s = 0; s < blocks; ++s) all.insert(all.end(), block.begin(), block.end());
+  return all;
+}
+
+// Finished blocks would be left alone; here every step is to count.
+InverseRootConfig without_early_exit(InverseRootConfig config) {
+  std::visit(
+      [](auto& method) {
+        if constexpr (requires { method.tolerance; }) method.tolerance = 0.0;
+      },
+      config.method);
+  return config;
+}
+
+Json time_method(Device& device, const Options& options, const std::string& text, int64_t n) {
+  const InverseRootConfig config = without_early_exit(parse_method(text));
+  const int64_t blocks =
+      options.blocks > 0 ? options.blocks : std::max<int64_t>(4, 32 * 128 * 128 / (n * n));
+  RootBench bench(device, config, options.exponent, {blocks, n, n});
+  bench.set_factors(gradient_factors(blocks, n));
+  bench.run();  // warm-up
+  double best = 1e30, peak = 0, flops = 0;
+  for (int64_t i = 0; i < options.repeats; ++i) {
+    // In turn, since the speed of a shared machine drifts.
+    peak = std::max(peak, measure_matmul_peak(device, 1));
+    const Timer timer;
+    flops = bench.run();
+    best = std::min(best, timer.seconds());
+  }
+  const auto failed =
+      std::count_if(bench.reports().begin(), bench.reports().end(),
+                    [](const RootReport& report) { return report.status == RootStatus::failed; });
+  return {{"method", text},
+          {"exponent", options.exponent},
+          {"n", n},
+          {"blocks", blocks},
+          {"ms", 1e3 * best},
+          {"ms_per_block", 1e3 * best / static_cast<double>(blocks)},
+          {"gflops", flops / best / 1e9},
+          {"sgemm_peak_gflops", peak / 1e9},
+          {"ratio_to_peak", flops / best / peak},
+          {"products", flops / static_cast<double>(2 * n * n * n * blocks)},
+          {"failed", failed}};
+}
+
+void bench_speed(Device& device, const Options& options) {
+  Json rows = Json::array();
+  if (!options.json) {
+    std::cout << device.description() << "\n"
+              << fmt::format("{:>6}{:>8}{:>12}{:>10}{:>10}{:>10}{:>8}  {}\n", "n", "blocks",
+                             "ms/block", "products", "GFLOP/s", "SGEMM", "ratio", "method");
+  }
+  for (const int64_t n : options.sizes) {
+    for (const std::string& method : options.methods) {
+      const Json row = time_method(device, options, method, n);
+      rows.push_back(row);
+      if (options.json) continue;
+      std::cout << fmt::format("{:>6}{:>8}{:>12.3f}{:>10.1f}{:>10.1f}{:>10.1f}{:>8.2f}  {}\n", n,
+                               row["blocks"].get<int64_t>(), row["ms_per_block"].get<double>(),
+                               row["products"].get<double>(), row["gflops"].get<double>(),
+                               row["sgemm_peak_gflops"].get<double>(),
+                               row["ratio_to_peak"].get<double>(), method);
+    }
+  }
+  if (options.json) std::cout << Json{{"device", device.description()}, {"roots", rows}} << "\n";
+}
+
+// --- Convergence
+// ----------------------------------------------------------------------------------
+
+constexpr int64_t kTraced = 9;       // eigenvalues 1, 1e-1, … 1e-8
+constexpr int64_t kTraceSize = 256;  // the others are spread over [0.1, 1]
+constexpr int64_t kTraceSteps = 10;
+
+double traced_eigenvalue(int64_t i) {
+  return i < kTraced ? std::pow(10.0, static_cast<double>(-i))
+                     : std::pow(10.0, static_cast<double>(kTraced - 1 - i) /
+                                          static_cast<double>(kTraceSize - kTraced));
+}
+
+// Diagonal, so that the root's eigenvalues can be read off its diagonal.
+std::vector<float> traced_matrix() {
+  std::vector<float> matrix(kTraceSize * kTraceSize);
+  for (int64_t i = 0; i < kTraceSize; ++i) {
+    matrix[static_cast<size_t>(i * (kTraceSize + 1))] = static_cast<float>(traced_eigenvalue(i));
+  }
+  return matrix;
+}
+
+template <class Method>
+InverseRootConfig with_steps(Method method, ScalingType scaling, int64_t steps) {
+  method.steps = steps;
+  method.scaling.type = scaling;
+  return {method};
+}
+
+// ratio[i][k]: λ_i^e times the eigenvalue of the root after k + 1 steps, 1 when exact.
+template <class Method>
+Json trace(Device& device, double exponent, ScalingType scaling) {
+  Json ratios = Json::array();
+  for (int64_t i = 0; i < kTraced; ++i) ratios.push_back(Json::array());
+  double scale = 0;
+  for (int64_t steps = 1; steps <= kTraceSteps; ++steps) {
+    const InverseRootConfig config = with_steps(Method{}, scaling, steps);
+    RootBench bench(device, config, exponent, {1, kTraceSize, kTraceSize});
+    bench.set_factors(traced_matrix());
+    bench.run();
+    const std::vector<float> roots = bench.roots();
+    scale = bench.reports().front().scale;
+    for (int64_t i = 0; i < kTraced; ++i) {
+      const double root = roots[static_cast<size_t>(i * (kTraceSize + 1))];
+      ratios[static_cast<size_t>(i)].push_back(root * std::pow(traced_eigenvalue(i), exponent));
+    }
+  }
+  return {{"method", type_of({Method{}})},
+          {"scaling", enum_name(scaling)},
+          {"exponent", exponent},
+          {"scale", scale},
+          {"ratio", ratios}};
+}
+
+void print_trace(const Json& trace) {
+  std::cout << fmt::format("\n{}, {}: s = {:.3g}·lambda_max, exponent {}\n",
+                           trace["method"].get<std::string>(), trace["scaling"].get<std::string>(),
+                           trace["scale"].get<double>(), trace["exponent"].get<double>());
+  std::cout << fmt::format("{:>10}", "step");
+  for (int64_t k = 1; k <= kTraceSteps; ++k) std::cout << fmt::format("{:>8}", k);
+  std::cout << "\n";
+  for (int64_t i = 0; i < kTraced; ++i) {
+    std::cout << fmt::format("{:>10.0e}", traced_eigenvalue(i));
+    for (const Json& ratio : trace["ratio"][static_cast<size_t>(i)]) {
+      std::cout << fmt::format("{:>8.4f}", ratio.get<double>());
+    }
+    std::cout << "\n";
+  }
+}
+
+void bench_trace(Device& device, const Options& options) {
+  Json traces = Json::array();
+  for (const auto scaling : {ScalingType::frobenius, ScalingType::power_iteration}) {
+    traces.push_back(trace<CoupledNewtonConfig>(device, options.exponent, scaling));
+    traces.push_back(trace<NewtonDbConfig>(device, options.exponent, scaling));
+  }
+  if (options.json) {
+    std::cout << Json{{"traces", traces}} << "\n";
+    return;
+  }
+  std::cout << "lambda^e times the root's eigenvalue, for lambda / lambda_max in the first column; "
+               "1 is exact.\n";
+  for (const Json& one : traces) print_trace(one);
+}
+
+}  // namespace
+
+void add_bench_roots_command(CLI::App& bench) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command =
+      bench.add_subcommand("roots", "speed of the inverse roots, or (--trace) their convergence");
+  command
+      ->add_option(
+          "--method", options->methods,
+          "a type, or a JSON object such as {\"type\": \"newton_db\", \"matmul\": \"fp16\"}")
+      ->capture_default_str();
+  command->add_option("--n", options->sizes, "orders of the blocks")
+      ->check(CLI::Range(1, 16384))
+      ->capture_default_str();
+  command->add_option("--blocks", options->blocks, "blocks in the stack; 0: by size")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--exponent", options->exponent, "e of A^(-e)")->capture_default_str();
+  command->add_option("--repeats", options->repeats, "runs, of which the fastest counts")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "0: one per processor")->capture_default_str();
+  command->add_flag("--trace", options->trace,
+                    "how eigenvalues move, step by step, under coupled_newton and newton_db");
+  command->add_flag("--json", options->json, "as one line of JSON");
+  command->callback([options] {
+    const auto device = open_device("auto", options->threads);
+    options->trace ? bench_trace(*device, *options) : bench_speed(*device, *options);
+  });
+}
+
+}  // namespace dashlm

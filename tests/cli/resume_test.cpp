@@ -1,0 +1,158 @@
+// An interrupted and resumed run is the uninterrupted one, bit for bit; and no interruption leaves
+// a run that cannot go on.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "base/random.h"
+#include "cli/run_fixture.h"
+
+namespace dashlm::test {
+namespace fs = std::filesystem;
+namespace {
+
+class ResumeTest : public RunTest {
+ protected:
+  // The run that nothing interrupted.
+  void SetUp() override {
+    RunTest::SetUp();
+    const ProcessResult result = train({"--out", path("whole")});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+  }
+
+  void expect_same_as_whole() const {
+    EXPECT_EQ(losses(out()), losses(path("whole")));
+    for (const char* kind : {"eval", "final"}) {
+      const auto got = metrics(out(), kind), wanted = metrics(path("whole"), kind);
+      ASSERT_EQ(got.size(), wanted.size());
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i]["val_loss"], wanted[i]["val_loss"]);
+    }
+    for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
+      const std::string name = std::string("/checkpoints/step_00000024/") + file;
+      EXPECT_EQ(read_file("run" + name), read_file("whole" + name)) << file;
+    }
+  }
+
+  void wait_for_steps(size_t count) const {
+    for (int i = 0; i < 5000 && metrics(out(), "train").size() < count; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ASSERT_GE(metrics(out(), "train").size(), count);
+  }
+
+  void damage(const std::string& name, int64_t at) const {
+    std::string content = read_file(name);
+    content[static_cast<size_t>(at)] = static_cast<char>(content[static_cast<size_t>(at)] ^ 1);
+    write_file(name, content);
+  }
+};
+
+TEST_F(ResumeTest, FromAnOlderCheckpointAcrossShardsAndEpochs) {
+  ASSERT_EQ(train().exit_code, 0);
+  // An epoch has 76 sequences, so steps 16 to 24 begin in the second epoch and end in the third.
+  const Json state = Json::parse(read_file("run/checkpoints/step_00000015/run.json"))["state"];
+  EXPECT_EQ(state["epoch"], 1);
+  fs::remove_all(out() + "/checkpoints/step_00000020");
+  fs::remove_all(out() + "/checkpoints/step_00000024");
+  const ProcessResult result = train({"--resume"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.errors.find("resuming after step 15"), std::string::npos);
+  expect_same_as_whole();
+}
+
+TEST_F(ResumeTest, StopSignalsWriteACheckpoint) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    fs::remove_all(out());
+    Process process(train_command());
+    wait_for_steps(3);
+    process.signal(signal);
+    const ProcessResult stopped = process.wait();
+    if (stopped.exit_code != 0) {  // it may have been faster than the signal
+      EXPECT_EQ(stopped.exit_code, 128 + signal) << stopped.errors;
+      EXPECT_FALSE(checkpoints(out()).empty());
+    }
+    ASSERT_EQ(train({"--resume"}).exit_code, 0);
+    expect_same_as_whole();
+  }
+}
+
+TEST_F(ResumeTest, KilledAtAnyMoment) {
+  const CounterRandom random(5, Purpose::test);
+  Json config = default_config();
+  config["checkpoint"]["every"] = 1;  // it is mostly busy saving
+  write_config(config);
+  for (uint64_t i = 0; i < 12; ++i) {
+    Process process(train_command({"--resume"}));
+    std::this_thread::sleep_for(std::chrono::microseconds(random.below(150000, i)));
+    process.signal(SIGKILL);
+    process.wait();
+  }
+  const ProcessResult result = train({"--resume"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  expect_same_as_whole();
+}
+
+TEST_F(ResumeTest, DamagedCheckpointsArePassedOver) {
+  ASSERT_EQ(train().exit_code, 0);
+  damage("run/checkpoints/step_00000024/model.safetensors", 3000);
+  fs::remove(out() + "/checkpoints/step_00000020/optimizer.safetensors");
+  const ProcessResult result = train({"--resume"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_NE(result.errors.find("model.safetensors"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("optimizer.safetensors"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("resuming after step 15"), std::string::npos) << result.errors;
+  expect_same_as_whole();
+}
+
+TEST_F(ResumeTest, FullDiskKeepsThePreviousCheckpoint) {
+  // Files may grow to 40 kB: enough for log and metrics, not for the weights.
+  ASSERT_EQ(train().exit_code, 0);
+  fs::remove_all(out() + "/checkpoints/step_00000020");
+  fs::remove_all(out() + "/checkpoints/step_00000024");
+  const ProcessResult full = test::run(train_command({"--resume"}), [] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{40000, 40000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  EXPECT_EQ(full.exit_code, 2) << full.errors;
+  EXPECT_NE(full.errors.find("safetensors"), std::string::npos) << full.errors;
+  EXPECT_EQ(checkpoints(out()), std::vector<std::string>{"step_00000015"});
+  ASSERT_EQ(train({"--resume"}).exit_code, 0);
+  expect_same_as_whole();
+}
+
+TEST_F(ResumeTest, WithoutACheckpointItStartsFromTheBeginning) {
+  const ProcessResult result = train({"--resume"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  expect_same_as_whole();
+}
+
+TEST_F(ResumeTest, AFinishedRunStaysAsItIs) {
+  ASSERT_EQ(train().exit_code, 0);
+  ASSERT_EQ(train({"--resume"}).exit_code, 0);
+  expect_same_as_whole();
+}
+
+TEST_F(ResumeTest, AnotherModelVocabularyOptimizerOrDataIsRefused) {
+  ASSERT_EQ(train().exit_code, 0);
+  const auto refused = [&](const std::vector<std::string>& extra, const std::string& word) {
+    std::vector<std::string> arguments = {"--resume"};
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    const ProcessResult result = train(arguments);
+    EXPECT_EQ(result.exit_code, 1) << result.errors;
+    EXPECT_NE(result.errors.find(word), std::string::npos) << result.errors;
+  };
+  refused({"--set", "model.n_layer=3"}, "model.n_layer = 2");
+  refused({"--set", "model.vocab_size=64"}, "model.vocab_size");
+  refused({"--set", "data.train=" + path("train_0.bin")}, "data.train");
+  const ProcessResult warned = train({"--resume", "--set", "train.lr=0.02"});
+  EXPECT_EQ(warned.exit_code, 0);
+  EXPECT_NE(warned.errors.find("train.lr = 0.02, which was 0.01"), std::string::npos)
+      << warned.errors;
+}
+
+}  // namespace
+}  // namespace dashlm::test

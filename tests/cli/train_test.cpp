@@ -1,0 +1,126 @@
+// A run from start to end: files, numbers, independence of threads and micro-batches.
+#include <cmath>
+
+#include "cli/run_fixture.h"
+
+namespace dashlm::test {
+namespace fs = std::filesystem;
+namespace {
+
+using TrainTest = RunTest;
+
+TEST_F(TrainTest, WritesWhatItPromisesAndLearns) {
+  const ProcessResult result = train();
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_TRUE(fs::exists(out() + "/log.txt"));
+  EXPECT_EQ(Json::parse(read_file("run/config.json"))["train"]["warmup_steps"], 2);
+  EXPECT_EQ(checkpoints(out()),
+            (std::vector<std::string>{"step_00000015", "step_00000020", "step_00000024"}));
+
+  const auto steps = metrics(out(), "train");
+  ASSERT_EQ(steps.size(), 24u);
+  EXPECT_EQ(steps.back()["tokens"], 24 * 8 * 16);
+  EXPECT_NEAR(steps.front()["loss"].get<double>(), std::log(61.0), 0.05);
+  EXPECT_LT(steps.back()["loss"].get<double>(), 0.8 * steps.front()["loss"].get<double>());
+  for (const char* key : {"lr", "grad_norm", "step_ms", "forward_backward_ms", "optimizer_ms",
+                          "communication_ms", "tokens_per_s"}) {
+    EXPECT_TRUE(steps[0][key].is_number()) << key;
+  }
+  const auto evaluations = metrics(out(), "eval");
+  ASSERT_EQ(evaluations.size(), 3u);  // steps 6, 12, 18; the last step has the final one
+  EXPECT_EQ(evaluations[0]["step"], 6);
+  const auto final = metrics(out(), "final");
+  ASSERT_EQ(final.size(), 1u);
+  EXPECT_NEAR(final[0]["val_ppl"].get<double>(), std::exp(final[0]["val_loss"].get<double>()),
+              1e-9);
+}
+
+TEST_F(TrainTest, ResultsDoNotDependOnThreads) {
+  std::vector<std::string> reference;
+  for (const char* threads : {"1", "2", "3", "5"}) {
+    const std::string run = path(std::string("threads") + threads);
+    const ProcessResult result = train({"--out", run, "--set", std::string("threads=") + threads});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    if (reference.empty()) reference = losses(run);
+    EXPECT_EQ(losses(run), reference) << threads << " threads";
+    const std::string weights = run + "/checkpoints/step_00000024/model.safetensors";
+    EXPECT_TRUE(test::run({"/usr/bin/cmp", weights,
+                           path("threads1/checkpoints/step_00000024/model.safetensors")})
+                    .exit_code == 0);
+  }
+}
+
+TEST_F(TrainTest, RecomputationChangesNoBit) {
+  ASSERT_EQ(train().exit_code, 0);
+  const std::string run = path("recomputed");
+  ASSERT_EQ(train({"--out", run, "--set", "train.recompute=true"}).exit_code, 0);
+  EXPECT_EQ(losses(run), losses(out()));
+}
+
+// Losses of later steps depend on all gradients before. Sums in another order differ by a few
+// float epsilons, which 24 steps of AdamW amplify.
+TEST_F(TrainTest, MicroBatchesAddUpToTheBatch) {
+  std::vector<std::vector<Json>> runs;
+  for (const char* micro : {"1", "3", "8"}) {
+    const std::string run = path(std::string("micro") + micro);
+    ASSERT_EQ(train({"--out", run, "--set", std::string("train.micro_batch=") + micro}).exit_code,
+              0);
+    runs.push_back(metrics(run, "train"));
+  }
+  for (size_t i = 0; i < runs[0].size(); ++i) {
+    const double loss = runs[0][i]["loss"];
+    EXPECT_NEAR(runs[1][i]["loss"].get<double>(), loss, 2e-5 * loss);
+    EXPECT_NEAR(runs[2][i]["loss"].get<double>(), loss, 2e-5 * loss);
+  }
+}
+
+TEST_F(TrainTest, EvalRepeatsTheFinalLoss) {
+  ASSERT_EQ(train().exit_code, 0);
+  const ProcessResult result = dashlm({"eval", out(), "--json", "--device", "cpu"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const Json json = Json::parse(result.output);
+  EXPECT_EQ(json["val_loss"], metrics(out(), "final")[0]["val_loss"]);
+  EXPECT_EQ(json["targets"], 299);
+}
+
+TEST_F(TrainTest, NonFiniteStepsAreSkippedAndEndTheRunWhenTheyGoOn) {
+  // Embeddings of zero without an epsilon: their norm is 0/0.
+  const std::vector<std::string> broken = {
+      "--set", "model.init_std=0",   "--set", "model.norm_eps=0",
+      "--set", "checkpoint.every=1", "--set", "checkpoint.keep=20"};
+  std::vector<std::string> arguments = broken;
+  arguments.insert(arguments.end(), {"--set", "train.max_skipped_steps=3"});
+  const ProcessResult result = train(arguments);
+  EXPECT_EQ(result.exit_code, 3) << result.errors;
+  EXPECT_NE(result.errors.find("4 steps in a row"), std::string::npos) << result.errors;
+
+  // All that a skipped step may change is the count of steps and the place in the data.
+  const std::string first = "run/checkpoints/step_00000001/",
+                    third = "run/checkpoints/step_00000003/";
+  EXPECT_EQ(read_file(first + "model.safetensors"), read_file(third + "model.safetensors"));
+  EXPECT_EQ(read_file(first + "optimizer.safetensors"), read_file(third + "optimizer.safetensors"));
+  const Json state = Json::parse(read_file(third + "run.json"))["state"];
+  EXPECT_EQ(state["updates"], 0);
+  EXPECT_EQ(state["skipped"], 3);
+}
+
+TEST_F(TrainTest, PlanPredictsPeakMemory) {
+  // Large enough that the program itself and OpenBLAS's buffers are small beside it.
+  const Json model = {
+      {"n_layer", 4}, {"d_model", 512}, {"n_head", 8}, {"vocab_size", 8192}, {"seq_len", 128}};
+  Json config = default_config();
+  config["model"] = model;
+  config["train"]["steps"] = 2;
+  config["train"]["batch"] = 8;
+  config["train"]["micro_batch"] = 8;
+  write_tokens("train_0.bin", 40000, 1, 8192);
+  write_config(config);
+  const Json plan = Json::parse(dashlm({"plan", path("config.json"), "--json"}).output);
+  const ProcessResult result = train();
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  const double predicted = plan["bytes"]["total"], actual = static_cast<double>(result.peak_rss);
+  EXPECT_NEAR(actual / predicted, 1.0, 0.10) << predicted << " predicted, " << actual << " used";
+}
+
+}  // namespace
+}  // namespace dashlm::test

@@ -1,0 +1,122 @@
+#include "optim/adamw.h"
+
+#include <set>
+
+#include "model/parameters.h"
+#include "ops/adamw.h"
+#include "support/lab.h"
+
+namespace dashlm::testing {
+namespace {
+
+ModelConfig small_config() {
+  ModelConfig config{.n_layer = 2, .d_model = 8, .n_head = 2, .d_ff = 12, .vocab_size = 11};
+  config.resolve();
+  return config;
+}
+
+class AdamwOptimizer : public ::testing::Test {
+ protected:
+  AdamwOptimizer()
+      : layout_(small_config()),
+        weights_(lab_.normal("weights", {layout_.elements()})),
+        gradients_(lab_.normal("gradients", {layout_.elements()})),
+        arena_(lab_.device(), "optimizer") {}
+
+  std::unique_ptr<Optimizer> make(const AdamwConfig& adamw) {
+    OptimizerConfig config;
+    config.adamw = adamw;
+    make_optimizer(config, layout_, weights_, gradients_, arena_);
+    arena_.commit();
+    return make_optimizer(config, layout_, weights_, gradients_, arena_);
+  }
+  void update(Optimizer& optimizer, const UpdateStep& step) {
+    run(lab_, [&](Context& context) { optimizer.update(context, step); });
+  }
+
+  Lab lab_;
+  ParameterLayout layout_;
+  Tensor weights_, gradients_;
+  Arena arena_;
+};
+
+// With zero gradients and moments only decay is left: one rounded product for matrices, none for
+// norms.
+TEST_F(AdamwOptimizer, DecaysMatricesOnly) {
+  std::fill_n(gradients_.f32(), gradients_.elements(), 0.0f);
+  const Doubles before = values(weights_);
+  const auto optimizer = make({.weight_decay = 0.5});
+  update(*optimizer, {.update = 1, .lr = 0.125});
+  int norms = 0;
+  for (const Parameter& p : layout_.parameters()) {
+    norms += p.is_matrix() ? 0 : 1;
+    for (int64_t i = p.offset; i < p.offset + p.elements(); ++i) {
+      const double w = before[static_cast<size_t>(i)];
+      const double expected = p.is_matrix() ? w * (1 - 0.125 * 0.5) : w;
+      ASSERT_EQ(weights_.f32()[i], static_cast<float>(expected)) << p.name;
+    }
+  }
+  EXPECT_EQ(norms, 5);
+}
+
+// The optimizer is the operation, applied to each parameter with the configured numbers.
+TEST_F(AdamwOptimizer, EqualsTheOperationBitForBit) {
+  const Tensor w = lab_.copy("w", weights_);
+  const Tensor m = lab_.normal("m", w.shape, 0), v = lab_.normal("v", w.shape, 0);
+  const auto optimizer = make({.beta1 = 0.8, .beta2 = 0.97, .eps = 1e-6, .weight_decay = 0.25});
+  const Doubles gradients = values(gradients_);
+  for (int64_t t = 1; t <= 3; ++t) {
+    update(*optimizer, {.update = t, .lr = 0.01 * static_cast<double>(t), .gradient_scale = 0.5});
+    run(lab_, [&](Context& context) {
+      for (const Parameter& p : layout_.parameters()) {
+        const auto part = [&](const Tensor& flat) { return ParameterLayout::view(flat, p); };
+        adamw(context, part(w), part(gradients_), part(m), part(v),
+              {.lr = static_cast<float>(0.01 * static_cast<double>(t)),
+               .beta1 = 0.8f,
+               .beta2 = 0.97f,
+               .eps = 1e-6f,
+               .weight_decay = p.is_matrix() ? 0.25f : 0.0f,
+               .gradient_scale = 0.5f,
+               .step = t});
+      }
+    });
+  }
+  EXPECT_EQ(values(weights_), values(w));
+  EXPECT_EQ(values(optimizer->state()[0]), values(m));
+  EXPECT_EQ(values(optimizer->state()[1]), values(v));
+  EXPECT_EQ(values(gradients_), gradients) << "the gradients were changed";
+}
+
+TEST_F(AdamwOptimizer, StateIsNamedAndStartsAtZero) {
+  const auto optimizer = make({});
+  std::set<std::string> names;
+  int64_t bytes = 0;
+  for (const Tensor& x : optimizer->state()) {
+    names.insert(x.name);
+    bytes += x.bytes();
+    EXPECT_EQ(x.shape, weights_.shape);
+    EXPECT_EQ(values(x), Doubles(static_cast<size_t>(x.elements()), 0));
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"adamw.moment1", "adamw.moment2"}));
+  EXPECT_EQ(bytes, 8 * layout_.elements());
+}
+
+TEST_F(AdamwOptimizer, StateContinuesARun) {
+  const auto first = make({});
+  update(*first, {.update = 1, .lr = 0.01});
+  Arena other_arena(lab_.device(), "another optimizer");
+  Adamw(AdamwConfig{}, layout_, weights_, gradients_, other_arena);
+  other_arena.commit();
+  const Tensor weights = lab_.copy("weights", weights_);
+  Adamw second(AdamwConfig{}, layout_, weights, gradients_, other_arena);
+  for (size_t i = 0; i < 2; ++i) {
+    const Tensor from = first->state()[i], to = second.state()[i];
+    lab_.device().copy(to.data, from.data, from.bytes());
+  }
+  update(*first, {.update = 2, .lr = 0.02});
+  update(second, {.update = 2, .lr = 0.02});
+  EXPECT_EQ(values(weights), values(weights_));
+}
+
+}  // namespace
+}  // namespace dashlm::testing
