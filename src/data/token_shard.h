@@ -1,11 +1,10 @@
-// One file of tokens, in any of the formats that dashlm reads. docs/data.md has the header tables.
+// One file of tokens, in any of the formats that dashlm reads.
 //
 // raw     little-endian uint16 and nothing else, as tokenised C4 is published
 // llmc    256 int32 of header, then uint16 (magic 20240520) or uint32 (magic 20240801)
 // dashlm  64 bytes of header, then uint16 or uint32; the only format that knows its vocabulary
 //
-// A reader of a further format is a function `std::optional<ShardLayout>(first bytes, ...)` in
-// token_shard.cpp; everything else works on the layout it returns.
+// docs/data.md has the header tables and says how to add a format.
 #pragma once
 
 #include <cstdint>

@@ -63,7 +63,7 @@ LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& con
 }
 
 void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, float* host) {
-  if (parameter.init_std == 0) {
+  if (!parameter.is_matrix()) {
     std::fill_n(host, parameter.elements(), 1.0f);
     return;
   }

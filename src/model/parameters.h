@@ -16,7 +16,7 @@ struct Parameter {
   std::string name;
   Shape shape;
   int64_t offset = 0;   // elements from the start of the flat allocation
-  double init_std = 0;  // of a normal distribution; 0: all ones
+  double init_std = 0;  // matrices: of a normal distribution; vectors start as ones
 
   int64_t elements() const { return shape.elements(); }
   bool is_matrix() const { return shape.rank() == 2; }

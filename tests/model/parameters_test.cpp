@@ -114,6 +114,18 @@ TEST(InitializeParameters, HasTheDeviationsOfTheModel) {
   }
 }
 
+TEST(InitializeParameters, NoDeviationMeansZeroMatricesAndNormsOfOne) {
+  const ParameterLayout layout(
+      resolved({.n_layer = 1, .d_model = 8, .n_head = 2, .vocab_size = 5, .init_std = 0}));
+  std::vector<float> values(static_cast<size_t>(layout.elements()), 7);
+  initialize_parameters(layout, 1, values.data());
+  for (const Parameter& p : layout.parameters()) {
+    EXPECT_EQ(std::vector<float>(values.data() + p.offset, values.data() + p.offset + p.elements()),
+              std::vector<float>(static_cast<size_t>(p.elements()), p.is_matrix() ? 0.0f : 1.0f))
+        << p.name;
+  }
+}
+
 TEST(InitializeParameters, DependsOnTheSeedAndNothingElse) {
   const ModelConfig config = resolved({.n_layer = 1, .d_model = 32, .vocab_size = 50});
   const ParameterLayout layout(config);

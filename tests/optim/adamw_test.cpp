@@ -34,6 +34,14 @@ class AdamwOptimizer : public ::testing::Test {
     run(lab_, [&](Context& context) { optimizer.update(context, step); });
   }
 
+  static Tensor state_of(const Optimizer& optimizer, const std::string& name) {
+    for (const Tensor& x : optimizer.state()) {
+      if (x.name == name) return x;
+    }
+    ADD_FAILURE() << "no state is named " << name;
+    return {};
+  }
+
   Lab lab_;
   ParameterLayout layout_;
   Tensor weights_, gradients_;
@@ -82,23 +90,33 @@ TEST_F(AdamwOptimizer, EqualsTheOperationBitForBit) {
     });
   }
   EXPECT_EQ(values(weights_), values(w));
-  EXPECT_EQ(values(optimizer->state()[0]), values(m));
-  EXPECT_EQ(values(optimizer->state()[1]), values(v));
+  for (const Parameter& p : layout_.parameters()) {
+    EXPECT_EQ(values(state_of(*optimizer, "adamw.moment1." + p.name)),
+              values(ParameterLayout::view(m, p)));
+    EXPECT_EQ(values(state_of(*optimizer, "adamw.moment2." + p.name)),
+              values(ParameterLayout::view(v, p)));
+  }
   EXPECT_EQ(values(gradients_), gradients) << "the gradients were changed";
 }
 
-TEST_F(AdamwOptimizer, StateIsNamedAndStartsAtZero) {
+TEST_F(AdamwOptimizer, StateIsNamedAfterTheParametersAndStartsAtZero) {
   const auto optimizer = make({});
-  std::set<std::string> names;
-  int64_t bytes = 0;
-  for (const Tensor& x : optimizer->state()) {
-    names.insert(x.name);
-    bytes += x.bytes();
-    EXPECT_EQ(x.shape, weights_.shape);
-    EXPECT_EQ(values(x), Doubles(static_cast<size_t>(x.elements()), 0));
+  for (const Parameter& p : layout_.parameters()) {
+    for (const std::string moment : {"adamw.moment1.", "adamw.moment2."}) {
+      const Tensor x = state_of(*optimizer, moment + p.name);
+      EXPECT_EQ(x.shape, p.shape) << x.text();
+      EXPECT_EQ(values(x), Doubles(static_cast<size_t>(x.elements()), 0));
+    }
   }
-  EXPECT_EQ(names, (std::set<std::string>{"adamw.moment1", "adamw.moment2"}));
-  EXPECT_EQ(bytes, 8 * layout_.elements());
+  // Those names are all there are, and no two share memory.
+  std::set<std::string> names;
+  std::set<const float*> elements;
+  for (const Tensor& x : optimizer->state()) {
+    EXPECT_TRUE(names.insert(x.name).second) << x.name;
+    for (int64_t i = 0; i < x.elements(); ++i) elements.insert(x.f32() + i);
+  }
+  EXPECT_EQ(names.size(), 2 * layout_.parameters().size());
+  EXPECT_EQ(static_cast<int64_t>(elements.size()), 2 * layout_.elements());
 }
 
 TEST_F(AdamwOptimizer, StateContinuesARun) {
@@ -109,8 +127,8 @@ TEST_F(AdamwOptimizer, StateContinuesARun) {
   other_arena.commit();
   const Tensor weights = lab_.copy("weights", weights_);
   Adamw second(AdamwConfig{}, layout_, weights, gradients_, other_arena);
-  for (size_t i = 0; i < 2; ++i) {
-    const Tensor from = first->state()[i], to = second.state()[i];
+  for (const Tensor& from : first->state()) {
+    const Tensor to = state_of(second, from.name);
     lab_.device().copy(to.data, from.data, from.bytes());
   }
   update(*first, {.update = 2, .lr = 0.02});

@@ -29,7 +29,7 @@ inline float exp_f32(float x) {
   const auto exponent =
       static_cast<uint32_t>(std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRound));
   const float scale = std::bit_cast<float>((exponent + 126u) << 23);
-  const float value = p * scale * 2.0f;
+  const float value = 2.0f * p * scale;  // in this order no intermediate result is subnormal
   const float bounded = x < kLowest ? 0.0f : value;
   return x > kHighest ? std::bit_cast<float>(0x7F800000u) : bounded;
 }
