@@ -81,7 +81,7 @@ struct Limits {
 template <class Body>
 double best_seconds(const Body& body) {
   double best = 1e30;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 12; ++i) {
     const Timer timer;
     body();
     best = std::min(best, timer.seconds());

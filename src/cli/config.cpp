@@ -10,6 +10,29 @@
 #include "train/run_config.h"
 
 namespace dashlm {
+namespace {
+
+// Sections whose keys depend on their "type": those of the types that are not the default.
+void print_alternatives(TableStyle style) {
+  const auto print = [&](const std::string& title, auto value) {
+    std::cout << fmt::format("\n{}With {}:\n", style == TableStyle::markdown ? "### " : "", title)
+              << (style == TableStyle::markdown ? "\n" : "")
+              << config_table([&](Schema& s) { value.describe(s); }, style);
+  };
+  for (const auto& [type, name] : EnumNames<OptimizerType>::names) {
+    if (type == OptimizerType::adamw) continue;
+    print(fmt::format("\"optimizer\": {{\"type\": \"{}\"}}", name), OptimizerConfig(type));
+  }
+  const auto print_root = [&](const char* name, InverseRootConfig::Method method) {
+    InverseRootConfig root;
+    root.method = std::move(method);
+    print(fmt::format("\"inverse_root\": {{\"type\": \"{}\"}}", name), root);
+  };
+  print_root("coupled_newton", CoupledNewtonConfig{});
+  print_root("chebyshev", ChebyshevConfig{});
+}
+
+}  // namespace
 
 void add_config_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
@@ -27,9 +50,10 @@ void add_config_command(CLI::App& app) {
       std::cout << run_config_text(load_run_config(*path, *overrides));
       return;
     }
+    const TableStyle style = *markdown ? TableStyle::markdown : TableStyle::text;
     RunConfig config;
-    std::cout << config_table([&](Schema& s) { config.describe(s); },
-                              *markdown ? TableStyle::markdown : TableStyle::text);
+    std::cout << config_table([&](Schema& s) { config.describe(s); }, style);
+    print_alternatives(style);
   });
 }
 

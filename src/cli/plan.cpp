@@ -32,6 +32,12 @@ Json plan_json(const RunConfig& config, const Engine& engine) {
   json["tokens"] = step_tokens * config.train.steps;
   json["tokens_per_parameter"] = static_cast<double>(step_tokens * config.train.steps) /
                                  static_cast<double>(engine.layout().elements());
+  for (const StackPlan& line : engine.optimizer().plan()) {
+    json["stacks"].push_back({{"group", line.group},
+                              {"count", line.count},
+                              {"state_bytes", line.state_bytes},
+                              {"products_per_update", line.products}});
+  }
   json["flops_per_step"] = plan.step_flops;
   json["flops_per_token"] = plan.step_flops / static_cast<double>(step_tokens);
   return json;
@@ -57,6 +63,16 @@ void print_table(const Json& json) {
     row("bytes: " + group, with_separators(count));
   }
   row("", fmt::format("= {:.2f} GiB", json["bytes"]["total"].get<double>() / (1 << 30)));
+  if (json.contains("stacks")) {
+    std::cout << fmt::format("\n{:<24}{:>8}{:>20}{:>20}\n", "optimizer", "count", "bytes of state",
+                             "products a step");
+    for (const Json& line : json["stacks"]) {
+      std::cout << fmt::format("{:<24}{:>8}{:>20}{:>20.1f}\n", line["group"].get<std::string>(),
+                               line["count"].get<int64_t>(), with_separators(line["state_bytes"]),
+                               line["products_per_update"].get<double>());
+    }
+    std::cout << "\n";
+  }
   row("steps", with_separators(json["steps"]));
   row("micro-batches a step", with_separators(json["micro_batches"]));
   row("tokens a step", with_separators(json["tokens_per_step"]));

@@ -286,6 +286,7 @@ std::vector<float> SafetensorsReader::read_f32(const std::string& name) const {
       convert<uint16_t>(file_, entry, values, from_f16);
       break;
     case DType::i32:
+    case DType::i64:
     case DType::u8:
       fail_input("'{}': tensor \"{}\" is {}, but floating-point numbers are needed", path(), name,
                  name_of(entry.dtype));

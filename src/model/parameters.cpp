@@ -7,7 +7,7 @@
 
 namespace dashlm {
 
-ParameterLayout::ParameterLayout(const ModelConfig& config) {
+ParameterLayout::ParameterLayout(const ModelConfig& config) : model_(config) {
   const int64_t d = config.d_model, f = config.d_ff, v = config.vocab_size;
   const double std = config.init_std;
   const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config.n_layer));
@@ -24,6 +24,10 @@ ParameterLayout::ParameterLayout(const ModelConfig& config) {
   }
   add("final_norm", {d}, 0);
   if (!config.tie_embeddings) add("lm_head", {v, d}, std);
+}
+
+ParameterLayout::ParameterLayout(const std::vector<Parameter>& parameters) {
+  for (const Parameter& p : parameters) add(p.name, p.shape, p.init_std);
 }
 
 void ParameterLayout::add(const std::string& name, Shape shape, double init_std) {

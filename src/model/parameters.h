@@ -25,7 +25,10 @@ struct Parameter {
 class ParameterLayout {
  public:
   explicit ParameterLayout(const ModelConfig& config);
+  // Any parameters, in this order; their offsets are set.
+  explicit ParameterLayout(const std::vector<Parameter>& parameters);
 
+  const ModelConfig& model() const { return model_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   int64_t elements() const { return elements_; }
   // The part of `flat` (elements()) that belongs to `parameter`, in its shape.
@@ -34,6 +37,7 @@ class ParameterLayout {
  private:
   void add(const std::string& name, Shape shape, double init_std);
 
+  ModelConfig model_;
   std::vector<Parameter> parameters_;
   int64_t elements_ = 0;
 };

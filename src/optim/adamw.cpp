@@ -1,25 +1,26 @@
 #include "optim/adamw.h"
 
+#include "base/timer.h"
 #include "ops/adamw.h"
 
 namespace dashlm {
 
-void AdamwConfig::describe(Schema& schema) {
-  schema.field("beta1", beta1, "decay of the first moment", {0.0, 1.0});
-  schema.field("beta2", beta2, "decay of the second moment", {0.0, 1.0});
-  schema.field("eps", eps, "added to the root of the second moment", {0.0, 1.0});
-  schema.field("weight_decay", weight_decay, "decoupled weight decay, on matrices only",
-               {0.0, 1e3});
-}
-
-Adamw::Adamw(const AdamwConfig& config, const ParameterLayout& layout, const Tensor& weights,
-             const Tensor& gradients, Arena& arena)
+Adamw::Adamw(const AdamwConfig& config, const ParameterLayout& layout,
+             const std::vector<double>& lr_scale, const Tensor& weights, const Tensor& gradients,
+             Arena& arena)
     : config_(config),
       layout_(layout),
+      lr_scale_(lr_scale),
       weights_(weights),
       gradients_(gradients),
       moment1_(arena.take("adamw.moment1", {layout.elements()})),
       moment2_(arena.take("adamw.moment2", {layout.elements()})) {}
+
+void Adamw::initialize(Context& context) {
+  for (const Tensor& moment : {moment1_, moment2_}) {
+    context.device.clear(moment.data, moment.bytes());
+  }
+}
 
 // One tensor per parameter and moment, so that a checkpoint can be read by name.
 std::vector<Tensor> Adamw::state() const {
@@ -34,10 +35,13 @@ std::vector<Tensor> Adamw::state() const {
 }
 
 void Adamw::update(Context& context, const UpdateStep& step) {
-  for (const Parameter& parameter : layout_.parameters()) {
+  const Timer timer;
+  for (size_t i = 0; i < layout_.parameters().size(); ++i) {
+    if (lr_scale_[i] == 0) continue;
+    const Parameter& parameter = layout_.parameters()[i];
     const auto part = [&](const Tensor& flat) { return ParameterLayout::view(flat, parameter); };
     adamw(context, part(weights_), part(gradients_), part(moment1_), part(moment2_),
-          {.lr = static_cast<float>(step.lr),
+          {.lr = static_cast<float>(step.lr * lr_scale_[i]),
            .beta1 = static_cast<float>(config_.beta1),
            .beta2 = static_cast<float>(config_.beta2),
            .eps = static_cast<float>(config_.eps),
@@ -45,6 +49,7 @@ void Adamw::update(Context& context, const UpdateStep& step) {
            .gradient_scale = static_cast<float>(step.gradient_scale),
            .step = step.update});
   }
+  times_ = {.update = timer.milliseconds()};
 }
 
 }  // namespace dashlm

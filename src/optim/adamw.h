@@ -8,17 +8,23 @@ namespace dashlm {
 
 class Adamw final : public Optimizer {
  public:
-  Adamw(const AdamwConfig& config, const ParameterLayout& layout, const Tensor& weights,
-        const Tensor& gradients, Arena& arena);
+  // `lr_scale`: one multiplier a parameter; those with 0 are left alone.
+  Adamw(const AdamwConfig& config, const ParameterLayout& layout,
+        const std::vector<double>& lr_scale, const Tensor& weights, const Tensor& gradients,
+        Arena& arena);
 
+  void initialize(Context& context) override;
   void update(Context& context, const UpdateStep& step) override;
   std::vector<Tensor> state() const override;
+  UpdateTimes times() const override { return times_; }
 
  private:
   const AdamwConfig config_;
   const ParameterLayout& layout_;
+  const std::vector<double> lr_scale_;
   Tensor weights_, gradients_;
   Tensor moment1_, moment2_;  // flat, like the weights
+  UpdateTimes times_;
 };
 
 }  // namespace dashlm

@@ -1,40 +1,16 @@
-// The interface of optimizers, and their configuration.
+// The interface of optimizers.
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "config/schema.h"
 #include "model/parameters.h"
 #include "ops/context.h"
+#include "optim/optimizer_config.h"
 
 namespace dashlm {
-
-enum class OptimizerType { adamw };
-
-template <>
-struct EnumNames<OptimizerType> {
-  static constexpr std::pair<OptimizerType, const char*> names[] = {
-      {OptimizerType::adamw, "adamw"},
-  };
-};
-
-struct AdamwConfig {
-  double beta1 = 0.9;
-  double beta2 = 0.95;
-  double eps = 1e-8;
-  double weight_decay = 0.0;
-
-  void describe(Schema& schema);
-};
-
-struct OptimizerConfig {
-  OptimizerType type = OptimizerType::adamw;
-  AdamwConfig adamw;
-
-  // The keys of the chosen type only: a key of another type is an unknown key.
-  void describe(Schema& schema);
-};
 
 // One update, as the trainer asks for it.
 struct UpdateStep {
@@ -43,18 +19,53 @@ struct UpdateStep {
   double gradient_scale = 1;  // what clipping multiplies gradients by
 };
 
+// Where an update's time went, in ms.
+struct UpdateTimes {
+  double pack = 0;     // gathering gradient blocks
+  double factors = 0;  // statistics of gradients: factors and moments
+  double roots = 0;
+  double update = 0;  // directions and weights
+
+  double total() const { return pack + factors + roots + update; }
+};
+
+// Figures about a group of blocks, for metrics.jsonl.
+struct BlockStatistics {
+  std::string group;  // "128x128", "factors 128"
+  std::vector<std::pair<std::string, double>> values;
+};
+
+// A line of `dashlm plan`.
+struct StackPlan {
+  std::string group;
+  int64_t count = 0;  // blocks or factors
+  int64_t state_bytes = 0;
+  double products = 0;  // matrix products an update, averaged over updates
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // Updates the weights from the gradients, which stay as they are.
+
+  // Sets the state that a run starts with. To be called once there is memory.
+  virtual void initialize(Context& context) = 0;
+  // Updates the weights from the gradients, which stay as they are. Throws an Error with
+  // ExitCode::diverged when it cannot go on.
   virtual void update(Context& context, const UpdateStep& step) = 0;
   // Everything a checkpoint must hold, by name.
   virtual std::vector<Tensor> state() const = 0;
+
+  virtual UpdateTimes times() const { return {}; }  // of the last update
+  virtual std::vector<StackPlan> plan() const { return {}; }
+  // Whether statistics are due after this update; and they themselves.
+  virtual bool statistics_due(int64_t) const { return false; }
+  virtual std::vector<BlockStatistics> statistics(Context&) const { return {}; }
 };
 
-// `weights` and `gradients` are flat, as laid out by `layout`; state is taken from `arena`.
+// `weights` and `gradients` are flat, as laid out by `layout`, which must outlive the optimizer;
+// state is taken from `arena`. `seed` is that of the run.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
                                           const ParameterLayout& layout, const Tensor& weights,
-                                          const Tensor& gradients, Arena& arena);
+                                          const Tensor& gradients, Arena& arena, uint64_t seed);
 
 }  // namespace dashlm

@@ -5,11 +5,12 @@
 
 namespace dashlm {
 
-enum class DType { f32, f64, bf16, f16, i32, u8 };
+enum class DType { f32, f64, bf16, f16, i32, i64, u8 };
 
 constexpr int64_t size_of(DType type) {
   switch (type) {
     case DType::f64:
+    case DType::i64:
       return 8;
     case DType::f32:
     case DType::i32:
@@ -35,6 +36,8 @@ constexpr const char* name_of(DType type) {
       return "f16";
     case DType::i32:
       return "i32";
+    case DType::i64:
+      return "i64";
     case DType::u8:
       return "u8";
   }
@@ -55,6 +58,10 @@ constexpr DType dtype_of<double>() {
 template <>
 constexpr DType dtype_of<int32_t>() {
   return DType::i32;
+}
+template <>
+constexpr DType dtype_of<int64_t>() {
+  return DType::i64;
 }
 
 }  // namespace dashlm

@@ -36,7 +36,8 @@ void Engine::build() {
   llama_ = std::make_unique<Llama>(context_, config_.model,
                                    llama_tensors(layout_, config_.model, weights_), batch_arena_,
                                    config_.model.seq_len);
-  optimizer_ = make_optimizer(config_.optimizer, layout_, weights_, gradients_, optimizer_arena_);
+  optimizer_ = make_optimizer(config_.optimizer, layout_, weights_, gradients_, optimizer_arena_,
+                              static_cast<uint64_t>(config_.train.seed));
 }
 
 // A step in planning mode: what it takes from the arenas and how many operations it makes.
@@ -63,6 +64,7 @@ void Engine::allocate() {
     arena->commit();
   }
   build();
+  optimizer_->initialize(context_);
 }
 
 void Engine::initialize() {
@@ -102,7 +104,18 @@ double Engine::forward_backward(const Batch& batch) {
   for (int64_t first = 0; first < batch.sequences; first += micro) {
     loss += micro_batch(batch, first, std::min(micro, batch.sequences - first), scale);
   }
+  clear_frozen_gradients();
   return loss.mean();
+}
+
+// So that they do not count towards the norm that gradients are clipped by.
+void Engine::clear_frozen_gradients() {
+  const std::vector<double> multipliers = lr_multipliers(layout_, config_.optimizer.lr_scale);
+  for (size_t i = 0; i < multipliers.size(); ++i) {
+    if (multipliers[i] != 0) continue;
+    const Tensor part = ParameterLayout::view(gradients_, layout_.parameters()[i]);
+    device_.clear(part.data, part.bytes());
+  }
 }
 
 double Engine::gradient_norm() {

@@ -53,7 +53,8 @@ class Engine {
   void initialize();
 
   // Mean loss of the batch; its gradients replace what gradients() held. Micro-batches of
-  // train.micro_batch sequences add up to exactly the gradient of the mean over the batch.
+  // train.micro_batch sequences add up to the gradient of the mean over the batch. Frozen
+  // parameters (optimizer.lr_scale 0) have a gradient of zero.
   double forward_backward(const Batch& batch);
   // Euclidean norm of the whole gradient.
   double gradient_norm();
@@ -64,11 +65,13 @@ class Engine {
   const Tensor& weights() const { return weights_; }      // flat, layout().elements()
   const Tensor& gradients() const { return gradients_; }  // the same
   const Optimizer& optimizer() const { return *optimizer_; }
+  std::vector<BlockStatistics> optimizer_statistics() { return optimizer_->statistics(context_); }
   Device& device() { return device_; }
 
  private:
   void build();
   void walk_through();
+  void clear_frozen_gradients();
   LossSum micro_batch(const Batch& batch, int64_t first, int64_t count, float loss_scale);
   BatchShape upload(const Batch& batch, int64_t first, int64_t count);
 

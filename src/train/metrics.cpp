@@ -45,19 +45,31 @@ void MetricsLog::write(const std::string& line) {
 }
 
 void MetricsLog::train(const StepMetrics& m) {
-  const Json json = {{"kind", "train"},
-                     {"step", m.step},
-                     {"tokens", m.tokens},
-                     {"loss", number(m.loss)},
-                     {"lr", m.lr},
-                     {"grad_norm", number(m.grad_norm)},
-                     {"skipped", m.skipped},
-                     {"step_ms", m.step_ms},
-                     {"data_ms", m.data_ms},
-                     {"forward_backward_ms", m.forward_backward_ms},
-                     {"optimizer_ms", m.optimizer_ms},
-                     {"communication_ms", m.communication_ms},
-                     {"tokens_per_s", m.tokens_per_s}};
+  Json json = {{"kind", "train"},
+               {"step", m.step},
+               {"tokens", m.tokens},
+               {"loss", number(m.loss)},
+               {"lr", m.lr},
+               {"grad_norm", number(m.grad_norm)},
+               {"skipped", m.skipped},
+               {"step_ms", m.step_ms},
+               {"data_ms", m.data_ms},
+               {"forward_backward_ms", m.forward_backward_ms},
+               {"optimizer_ms", m.optimizer_ms},
+               {"communication_ms", m.communication_ms},
+               {"tokens_per_s", m.tokens_per_s}};
+  if (m.optimizer.roots > 0) {
+    json["pack_ms"] = m.optimizer.pack;
+    json["factors_ms"] = m.optimizer.factors;
+    json["roots_ms"] = m.optimizer.roots;
+    json["update_ms"] = m.optimizer.update;
+  }
+  write(json.dump());
+}
+
+void MetricsLog::blocks(int64_t step, const BlockStatistics& statistics) {
+  Json json = {{"kind", "blocks"}, {"step", step}, {"group", statistics.group}};
+  for (const auto& [name, value] : statistics.values) json[name] = number(value);
   write(json.dump());
 }
 

@@ -1,9 +1,11 @@
 // metrics.jsonl: one JSON object a line, told apart by "kind".
 //
 //   train  step, tokens, loss, lr, grad_norm, skipped, step_ms, data_ms, forward_backward_ms,
-//          optimizer_ms, communication_ms, tokens_per_s
+//          optimizer_ms, communication_ms, tokens_per_s; of a block-wise optimizer also pack_ms,
+//          factors_ms, roots_ms, update_ms
 //   eval   step, val_loss, val_ppl, tokens
 //   final  step, val_loss, val_ppl, tokens, wall_s
+//   blocks step, group, and figures about a group of blocks (optimizer.statistics_every)
 //
 // Losses are in nats per target token, tokens are those trained on so far.
 #pragma once
@@ -11,6 +13,8 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+
+#include "optim/optimizer.h"
 
 namespace dashlm {
 
@@ -23,6 +27,7 @@ struct StepMetrics {
   bool skipped = false;
   double step_ms = 0, data_ms = 0, forward_backward_ms = 0, optimizer_ms = 0, communication_ms = 0;
   double tokens_per_s = 0;
+  UpdateTimes optimizer;
 };
 
 class MetricsLog {
@@ -34,6 +39,7 @@ class MetricsLog {
   void train(const StepMetrics& metrics);
   void eval(int64_t step, double loss, int64_t tokens);
   void final(int64_t step, double loss, int64_t tokens, double wall_seconds);
+  void blocks(int64_t step, const BlockStatistics& statistics);
   // The run ends without validation data.
   void final(int64_t step, int64_t tokens, double wall_seconds);
 

@@ -114,8 +114,14 @@ void Trainer::train_step(BatchLoader& loader) {
       .data_ms = data_ms,
       .forward_backward_ms = forward_backward_ms,
       .optimizer_ms = step_ms - data_ms - forward_backward_ms,
-      .tokens_per_s = 1e3 * static_cast<double>(batch.sequences * batch.seq_len) / step_ms};
+      .tokens_per_s = 1e3 * static_cast<double>(batch.sequences * batch.seq_len) / step_ms,
+      .optimizer = accepted ? engine_.optimizer().times() : UpdateTimes{}};
   metrics_->train(metrics);
+  if (accepted && engine_.optimizer().statistics_due(state_.updates)) {
+    for (const BlockStatistics& group : engine_.optimizer_statistics()) {
+      metrics_->blocks(state_.step, group);
+    }
+  }
   progress_->step(metrics);
 }
 

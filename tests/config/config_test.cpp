@@ -33,9 +33,11 @@ struct Inner {
 struct Section {
   Colour colour = Colour::green;
   Inner inner;
+  bool thick = false;
   void describe(Schema& s) {
     s.field("colour", colour, "of the line");
     s.section("inner", inner, "what is inside");
+    s.field("thick", thick, "after the inner section");
   }
 };
 
@@ -186,6 +188,7 @@ TEST(ConfigTable, TextListsEverything) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   // After a nested section the prefix is that of the outer object again.
+  EXPECT_THAT(text, HasSubstr("\n  section.thick "));
   EXPECT_THAT(text, HasSubstr("\n  last "));
 }
 

@@ -1,6 +1,8 @@
 #include "data/batch_loader.h"
 
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "test_files.h"
 
@@ -126,6 +128,8 @@ TEST(BatchLoader, RethrowsErrorsAfterTheBatchesBefore) {
   ASSERT_LT(sound, order.sequences());
   for (const int64_t prefetch : {0, 1, 64}) {
     BatchLoader loader(stream, order, 1, {}, prefetch);
+    // Most likely the thread has failed by now; the batches before must come nevertheless.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     for (int64_t i = 0; i < sound; ++i) EXPECT_EQ(loader.next().sequences, 1);
     for (int again = 0; again < 2; ++again) {
       expect_error([&] { loader.next(); }, {"a.bin", "60001", "position 100"});

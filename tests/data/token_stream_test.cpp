@@ -1,6 +1,7 @@
 #include "data/token_stream.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "test_files.h"
@@ -140,8 +141,13 @@ TEST(TokenStream, ReadsMoreShardsThanItKeepsOpen) {
   for (int64_t i = 0; i < kShards; ++i) {
     dir.write(fmt::format("chunk_{:04d}", i), bytes_of(counting(2, 2 * i)));
   }
+  rlimit usual = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
+  const rlimit tight = {1024, usual.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
   const TokenStream stream({dir.path()}, 60000);
   EXPECT_EQ(read_all(stream), counting<int32_t>(2 * kShards));
+  ::setrlimit(RLIMIT_NOFILE, &usual);
 }
 
 TEST(TokenStream, NamesMissingFiles) {
@@ -272,7 +278,12 @@ TEST(TokenStream, FingerprintTellsDataApart) {
   }
   other.write("chunk_0", bytes_of(counting(100001)));
   EXPECT_NE(fingerprint(other), original);
+  other.write("chunk_0", bytes_of(std::vector<uint16_t>(100000)));
+  const uint32_t zeros = fingerprint(other);
+  other.write("chunk_0", bytes_of(std::vector<uint16_t>(100001)));
+  EXPECT_NE(fingerprint(other), zeros) << "only the size differs";
   other.write("chunk_0", bytes_of(counting(100000)));
+  EXPECT_EQ(fingerprint(other), original);
   std::filesystem::rename(other / "chunk_1", other / "chunk_2");
   EXPECT_NE(fingerprint(other), original);
 }

@@ -60,6 +60,13 @@ class SharedStep {
   volatile int64_t* step_;
 };
 
+// Returns in the middle of a replacement, if it sees one in time.
+void wait_for_absence(const std::string& path, std::chrono::microseconds longest) {
+  const auto end = std::chrono::steady_clock::now() + longest;
+  while (std::chrono::steady_clock::now() < end && access(path.c_str(), F_OK) == 0) {
+  }
+}
+
 // Each round forks a child that saves one step after the other, `stride` apart (0: the same one
 // again and again), until it is killed after a random while.
 void kill_rounds(int rounds, int64_t stride, int64_t keep) {
@@ -83,8 +90,13 @@ void kill_rounds(int rounds, int64_t stride, int64_t keep) {
       }
       _exit(1);
     }
-    std::this_thread::sleep_for(
-        std::chrono::microseconds(random.below(30'000, static_cast<uint64_t>(round))));
+    const auto longest =
+        std::chrono::microseconds(random.below(30'000, static_cast<uint64_t>(round)));
+    if (stride == 0 && round % 2 == 0) {
+      wait_for_absence(store.newest_sound() + "/manifest.json", longest);
+    } else {
+      std::this_thread::sleep_for(longest);
+    }
     kill(child, SIGKILL);
     int status = 0;
     waitpid(child, &status, 0);

@@ -9,9 +9,10 @@ namespace {
 struct Sizes {
   int64_t rows, vocab;
   double deviation;
+  double mean = 0;
 };
-const Sizes kSizes[] = {{1, 1, 1},   {3, 1, 1e4},  {1, 2, 1},     {5, 17, 1},
-                        {9, 100, 5}, {4, 1001, 1}, {13, 65, 1e4}, {2, 32000, 2}};
+const Sizes kSizes[] = {{1, 1, 1},    {3, 1, 1e4},   {1, 2, 1},     {5, 17, 1},     {9, 100, 5},
+                        {4, 1001, 1}, {13, 65, 1e4}, {2, 32000, 2}, {7, 50, 1, 1e4}};
 constexpr float kScale = 0.125f;
 
 struct Case {
@@ -19,7 +20,7 @@ struct Case {
   Tensor logits, targets, losses;
 
   explicit Case(const Sizes& s)
-      : logits(lab.normal("logits", {s.rows, s.vocab}, s.deviation)),
+      : logits(lab.normal("logits", {s.rows, s.vocab}, s.deviation, s.mean)),
         targets(lab.integers("targets", s.rows, 0, s.vocab)),
         losses(lab.output("losses", {s.rows})) {
     if (s.rows > 2) targets.i32()[1] = kIgnoredTarget;

@@ -23,12 +23,13 @@ class AdamwOptimizer : public ::testing::Test {
         gradients_(lab_.normal("gradients", {layout_.elements()})),
         arena_(lab_.device(), "optimizer") {}
 
-  std::unique_ptr<Optimizer> make(const AdamwConfig& adamw) {
-    OptimizerConfig config;
-    config.adamw = adamw;
-    make_optimizer(config, layout_, weights_, gradients_, arena_);
+  std::unique_ptr<Adamw> make(const AdamwConfig& config) {
+    const auto construct = [&] {
+      return std::make_unique<Adamw>(config, layout_, weights_, gradients_, arena_);
+    };
+    construct();  // measures the arena
     arena_.commit();
-    return make_optimizer(config, layout_, weights_, gradients_, arena_);
+    return construct();
   }
   void update(Optimizer& optimizer, const UpdateStep& step) {
     run(lab_, [&](Context& context) { optimizer.update(context, step); });

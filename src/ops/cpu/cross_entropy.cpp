@@ -1,6 +1,7 @@
 #include "ops/cross_entropy.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "device/cpu/parallel.h"
 #include "ops/cpu/kernels.h"
@@ -15,13 +16,20 @@ struct Softmax {
   float max, sum;
 };
 
-Softmax softmax_of(const float* x, int64_t width) {
+// Where x may be written, it becomes exp(x - max). One function, so that both uses add in one
+// order.
+template <class Float>
+Softmax softmax_of(Float* x, int64_t width) {
   float max = x[0];
 #pragma omp simd reduction(max : max)
   for (int64_t j = 0; j < width; ++j) max = x[j] > max ? x[j] : max;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < width; ++j) sum += exp_f32(x[j] - max);
+  for (int64_t j = 0; j < width; ++j) {
+    const float e = exp_f32(x[j] - max);
+    if constexpr (!std::is_const_v<Float>) x[j] = e;
+    sum += e;
+  }
   return {max, sum};
 }
 
@@ -44,10 +52,11 @@ void cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& tar
         std::fill_n(row, width, 0.0f);
         continue;
       }
+      const float target_logit = row[target[i]];
       const Softmax s = softmax_of(row, width);
-      loss[i] = loss_of(s, row[target[i]]);
+      loss[i] = loss_of(s, target_logit);
       const float factor = scale / s.sum;
-      for (int64_t j = 0; j < width; ++j) row[j] = factor * exp_f32(row[j] - s.max);
+      for (int64_t j = 0; j < width; ++j) row[j] *= factor;
       row[target[i]] -= scale;
     }
   });

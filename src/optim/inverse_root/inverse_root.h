@@ -17,7 +17,8 @@ namespace dashlm {
 struct RootRequest {
   const Tensor& factors;   // (S, n, n) f32, symmetric; read only
   const Tensor& roots;     // (S, n, n) f32; the previous roots in, the new ones out
-  double exponent = 0.25;  // e > 0: roots = factors^(-e)
+  double exponent = 0.25;  // e > 0: roots = (factor_scale · factors)^(-e)
+  double factor_scale = 1.0;
   // (S): numbers that tell the blocks of a run apart, the same on every rank. The start vectors of
   // power iterations follow from (seed, step, id), so give L and R of a block ids of their own.
   std::span<const int64_t> block_ids;

@@ -64,6 +64,7 @@ void StackRoot::compute(Context& context, const RootRequest& request,
     const RootRequest part{.factors = some_factors,
                            .roots = some_roots,
                            .exponent = request.exponent,
+                           .factor_scale = request.factor_scale,
                            .block_ids = request.block_ids.subspan(first, size),
                            .seed = request.seed,
                            .step = request.step};
@@ -96,7 +97,10 @@ void StackRoot::compute_batch(Context& context, const RootRequest& request,
     }
   }
   normalize_blocks(context, batch.matrix, batch.unit, batch.state, request.factors,
-                   static_cast<float>(absolute_ridge()));
+                   static_cast<float>(absolute_ridge() / request.factor_scale));
+  if (request.factor_scale != 1.0) {
+    scaled_power(context, batch.unit, batch.unit, nullptr, request.factor_scale, 1.0);
+  }
   const RootResult result = solve(context, batch);
   const Tensor multiplier = scalars("root.multiplier");
   if (result.factor) {

@@ -1,0 +1,63 @@
+#include "ops/blocks.h"
+
+#include "ops/cpu/block_kernels.h"
+#include "ops/dispatch.h"
+
+namespace dashlm {
+namespace {
+
+void expect_places(const char* operation, const Tensor& places, const Tensor& stack) {
+  expect(operation, stack, {stack.dim(0), stack.dim(1), stack.dim(2)});
+  expect(operation, places, {stack.dim(0), 2}, DType::i64);
+}
+
+}  // namespace
+
+void pack_blocks(Context& context, const Tensor& stack, const Tensor& flat, const Tensor& places,
+                 float scale) {
+  expect_places("pack_blocks", places, stack);
+  DASHLM_DISPATCH(context, pack_blocks, stack, flat, places, scale);
+}
+
+void update_factors(Context& context, const Tensor& factors, const Tensor& blocks, FactorSide side,
+                    float beta, float weight) {
+  const bool left = side == FactorSide::left;
+  const int64_t n = blocks.dim(left ? 1 : 2), inner = blocks.dim(left ? 2 : 1);
+  expect("update_factors", factors, {blocks.dim(0), n, n});
+  context.flops += 2.0 * static_cast<double>(factors.elements()) * static_cast<double>(inner);
+  DASHLM_DISPATCH(context, update_factors, factors, blocks, side, beta, weight);
+}
+
+void update_average(Context& context, const Tensor& average, const Tensor& x, float beta,
+                    float weight) {
+  expect("update_average", average, x.shape);
+  DASHLM_DISPATCH(context, update_average, average, x, beta, weight);
+}
+
+void update_square_average(Context& context, const Tensor& average, const Tensor& x, float beta,
+                           float weight) {
+  expect("update_square_average", average, x.shape);
+  DASHLM_DISPATCH(context, update_square_average, average, x, beta, weight);
+}
+
+void apply_block_update(Context& context, const Tensor& flat, const Tensor& places,
+                        const BlockTensors& tensors, const BlockUpdate& update,
+                        const Tensor& ratios) {
+  const Tensor& mean = *tensors.mean;
+  expect_places("apply_block_update", places, mean);
+  expect("apply_block_update", ratios, {mean.dim(0)});
+  expect("apply_block_update", *tensors.lr_scale, {mean.dim(0)});
+  for (const Tensor* tensor : {tensors.direction, tensors.variance, tensors.velocity}) {
+    if (tensor) expect("apply_block_update", *tensor, mean.shape);
+  }
+  const bool needs_variance =
+      update.grafting == Grafting::adam || update.grafting == Grafting::adagrad;
+  if ((needs_variance && !tensors.variance) || (update.momentum > 0 && !tensors.velocity) ||
+      (update.grafting == Grafting::none && !tensors.direction)) {
+    fail_runtime("apply_block_update: {} lacks the variance, velocity or direction its rule needs",
+                 mean.text());
+  }
+  DASHLM_DISPATCH(context, apply_block_update, flat, places, tensors, update, ratios);
+}
+
+}  // namespace dashlm

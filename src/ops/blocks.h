@@ -1,0 +1,74 @@
+// Operations of block-wise optimizers on stacks of blocks (N, r, c).
+//
+// `places` (N, 2) i64 says where each block lies in the flat parameters: the offset of its first
+// element, and the elements from one of its rows to the next.
+#pragma once
+
+#include "config/schema.h"
+#include "ops/context.h"
+
+namespace dashlm {
+
+// stack (N, r, c) = scale · blocks of `flat`.
+void pack_blocks(Context& context, const Tensor& stack, const Tensor& flat, const Tensor& places,
+                 float scale);
+
+enum class FactorSide { left, right };
+
+// factors (N, n, n) = beta · factors + weight · G·Gᵀ (left, n = r) or Gᵀ·G (right, n = c) for
+// G (N, r, c). Half of each symmetric product is computed and mirrored.
+void update_factors(Context& context, const Tensor& factors, const Tensor& blocks, FactorSide side,
+                    float beta, float weight);
+
+// average = beta · average + weight · x, and the same for x². Any shape.
+void update_average(Context& context, const Tensor& average, const Tensor& x, float beta,
+                    float weight);
+void update_square_average(Context& context, const Tensor& average, const Tensor& x, float beta,
+                           float weight);
+
+// From which rule an update takes its size, per block:
+//   adam     m̂ / (eps + sqrt(v̂))      adagrad  m̂ / (eps + sqrt(v)), v a plain sum
+//   sgd      m̂                        none     no grafting: the preconditioned direction itself
+// with m̂ and v̂ corrected for their bias.
+enum class Grafting { adam, adagrad, sgd, none };
+
+template <>
+struct EnumNames<Grafting> {
+  static constexpr std::pair<Grafting, const char*> names[] = {
+      {Grafting::adam, "adam"},
+      {Grafting::adagrad, "adagrad"},
+      {Grafting::sgd, "sgd"},
+      {Grafting::none, "none"},
+  };
+};
+
+struct BlockUpdate {
+  float lr = 0;
+  float weight_decay = 0;  // decoupled: W · (1 - lr · weight_decay) first
+  Grafting grafting = Grafting::adam;
+  float graft_eps = 0;
+  float mean_correction = 1;      // multiplies m: 1/(1-βG^t)
+  float variance_correction = 1;  // multiplies v: 1/(1-βgr^t), or 1
+  float momentum = 0;             // μ
+  bool nesterov = false;
+};
+
+// The tensors of a stack, all (N, r, c). A null pointer means that there is no such thing.
+struct BlockTensors {
+  const Tensor* direction = nullptr;  // U = L̄·M̃·R̄; null: the grafting rule's own update is made
+  const Tensor* mean = nullptr;       // M̃
+  const Tensor* variance = nullptr;  // V: adam and adagrad
+  const Tensor* velocity = nullptr;  // M: with momentum
+  const Tensor* lr_scale = nullptr;  // (N): multiplies each block's learning rate; required
+};
+
+// Updates the blocks of `flat` in place. With Pg by the grafting rule, per block:
+//   P = U · ‖Pg‖_F / (‖U‖_F + 1e-16)       (without direction: P = Pg)
+//   M = μ·M + P and P = M, or P = P + μ·M with Nesterov
+//   W = W·(1 - lr·wd) - lr·P
+// ratios (N) = ‖Pg‖_F / (‖U‖_F + 1e-16), for statistics; 1 where there is none.
+void apply_block_update(Context& context, const Tensor& flat, const Tensor& places,
+                        const BlockTensors& tensors, const BlockUpdate& update,
+                        const Tensor& ratios);
+
+}  // namespace dashlm

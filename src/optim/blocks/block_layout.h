@@ -1,0 +1,105 @@
+// Which blocks the parameters are cut into, and which blocks go through a call together: pure index
+// arithmetic, no data.
+//
+// Every matrix is cut into B×B blocks, with smaller ones at its right and bottom edges; a vector
+// into (B, 1) blocks (REFERENCE: paper section 3, "blocking"). Blocks of one shape form a stack (N,
+// r, c). Each block has a left factor (r, r) and, if it is more than one column wide, a right
+// factor (c, c); factors of one size form a factor stack (S, n, n) in which L and R lie side by
+// side, so that one batched call serves both.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "config/schema.h"
+#include "model/parameters.h"
+
+namespace dashlm {
+
+// How many blocks go into one batched call: a single one (Distributed Shampoo), those of one matrix
+// (DASH per layer), or all of a rank (DASH per GPU). The weights that result are the same.
+enum class Stacking { block, layer, rank };
+
+template <>
+struct EnumNames<Stacking> {
+  static constexpr std::pair<Stacking, const char*> names[] = {
+      {Stacking::block, "block"},
+      {Stacking::layer, "layer"},
+      {Stacking::rank, "rank"},
+  };
+};
+
+struct BlockOptions {
+  int64_t block_size = 1024;
+  Stacking stacking = Stacking::rank;
+  bool split_qkv = false;  // cut the fused matrix into queries, keys and values first
+  // Precondition vectors too; without, they have no factors.
+  bool vector_factors = false;
+  // Blocks i with equal i mod `phases` lie together within a stack, to be refreshed together.
+  int64_t phases = 1;
+};
+
+// A part of the flat parameters: element (i, j) is at offset + i · row_stride + j.
+struct Block {
+  std::string name;      // "layer0.qkv[128:256, 0:128]"
+  size_t parameter = 0;  // index in the layout's parameters
+  int64_t offset = 0;
+  int64_t row_stride = 0;
+  int64_t rows = 0, cols = 0;
+  bool vector = false;  // part of a 1-D parameter: preconditioned from the left only
+};
+
+// Where the factors of a stack's blocks lie: `count` consecutive ones of a factor stack.
+struct FactorRange {
+  size_t stack = 0;
+  int64_t first = 0;
+  int64_t count = 0;  // 0: the blocks have no such factor
+};
+
+struct BlockStack {
+  int64_t rows = 0, cols = 0;
+  std::vector<size_t> blocks;  // indices of blocks
+  bool vector = false;
+  FactorRange left, right;
+};
+
+struct Factor {
+  size_t block = 0;
+  bool right = false;
+};
+
+struct FactorStack {
+  int64_t size = 0;        // n
+  bool one_sided = false;  // factors of vectors: the exponent is another
+  std::vector<Factor> factors;
+};
+
+class BlockLayout {
+ public:
+  // Blocks of all parameters for which `trainable` (one entry a parameter) is true.
+  BlockLayout(const ParameterLayout& layout, const BlockOptions& options,
+              const std::vector<bool>& trainable);
+
+  const std::vector<Block>& blocks() const { return blocks_; }
+  const std::vector<BlockStack>& stacks() const { return stacks_; }
+  const std::vector<FactorStack>& factor_stacks() const { return factor_stacks_; }
+  // The factors to refresh in `phase` (0 to phases - 1), in as few ranges as there can be.
+  std::vector<FactorRange> factors_of_phase(int64_t phase) const;
+  // "L of layer0.qkv[128:256, 0:128]"
+  std::string name_of(const Factor& factor) const;
+
+ private:
+  void cut(const Parameter& parameter, size_t index, const std::string& name, int64_t first_row,
+           int64_t rows, int64_t block_size);
+  void stack_blocks(const BlockOptions& options);
+  FactorRange add_factors(const BlockStack& stack, bool right, int64_t group);
+
+  const int64_t phases_;
+  std::vector<Block> blocks_;
+  std::vector<BlockStack> stacks_;
+  std::vector<FactorStack> factor_stacks_;
+  std::vector<int64_t> factor_groups_;  // of each factor stack; see stack_blocks()
+};
+
+}  // namespace dashlm

@@ -1,0 +1,294 @@
+#include "optim/dash.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/timer.h"
+#include "ops/matmul.h"
+#include "ops/stack_linalg.h"
+
+namespace dashlm {
+namespace {
+
+std::vector<bool> trainable(const std::vector<double>& lr_scale) {
+  std::vector<bool> result;
+  for (const double scale : lr_scale) result.push_back(scale != 0);
+  return result;
+}
+
+BlockOptions block_options(const DashConfig& config) {
+  return {.block_size = config.block_size,
+          .stacking = config.stacking,
+          .split_qkv = config.split_qkv,
+          .vector_factors = config.vectors == VectorRule::shampoo,
+          .phases = config.stagger ? config.frequency : 1};
+}
+
+// 1 / (1 - beta^t): undoes the pull of an average towards the zero it started from.
+double bias_correction(double beta, int64_t update) {
+  return beta < 1 ? 1.0 / (1.0 - std::pow(beta, static_cast<double>(update))) : 1.0;
+}
+
+// The weight of a new term beside `beta`; beta = 1 means a plain sum.
+float new_weight(double beta) {
+  return static_cast<float>(beta < 1 ? 1.0 - beta : 1.0);
+}
+
+template <class T>
+void upload(Context& context, const Tensor& to, const std::vector<T>& from) {
+  context.device.upload(to.as<T>(), from.data(), to.bytes());
+}
+
+}  // namespace
+
+Dash::Dash(const DashConfig& config, const ParameterLayout& layout,
+           const std::vector<double>& lr_scale, const Tensor& weights, const Tensor& gradients,
+           Arena& arena, uint64_t seed)
+    : config_(config),
+      lr_scale_(lr_scale),
+      seed_(seed),
+      blocks_(layout, block_options(config), trainable(lr_scale)),
+      weights_(weights),
+      gradients_(gradients),
+      inverse_root_(make_inverse_root(config.inverse_root)) {
+  for (const BlockStack& stack : blocks_.stacks()) {
+    const int64_t count = std::ssize(stack.blocks);
+    const Shape shape{count, stack.rows, stack.cols};
+    StackState state;
+    state.places = arena.take("places", {count, 2}, DType::i64);
+    state.lr_scale = arena.take("lr_scale", {count});
+    state.ratios = arena.take("ratios", {count});
+    state.mean = arena.take("mean", shape);
+    if (has_variance()) state.variance = arena.take("variance", shape);
+    if (config.momentum > 0) state.velocity = arena.take("velocity", shape);
+    stacks_.push_back(std::move(state));
+  }
+  for (const FactorStack& stack : blocks_.factor_stacks()) {
+    inverse_root_->check_exponent(exponent_of(stack));
+    const int64_t count = std::ssize(stack.factors);
+    FactorState state;
+    state.factors = arena.take("factors", {count, stack.size, stack.size});
+    state.roots = arena.take("roots", {count, stack.size, stack.size});
+    state.failures = arena.take("failures", {count}, DType::i32);
+    for (const Factor& factor : stack.factors) {
+      state.ids.push_back(static_cast<int64_t>(2 * factor.block) + (factor.right ? 1 : 0));
+    }
+    state.reports.resize(stack.factors.size());
+    factor_stacks_.push_back(std::move(state));
+  }
+}
+
+// Averages start at zero; a root that was never computed is the identity.
+void Dash::initialize(Context& context) {
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    std::vector<int64_t> places;
+    std::vector<float> lr_scale;
+    for (const size_t index : blocks_.stacks()[i].blocks) {
+      const Block& block = blocks_.blocks()[index];
+      places.insert(places.end(), {block.offset, block.row_stride});
+      lr_scale.push_back(static_cast<float>(lr_scale_[block.parameter]));
+    }
+    upload(context, stacks_[i].places, places);
+    upload(context, stacks_[i].lr_scale, lr_scale);
+    for (const Tensor& tensor : {stacks_[i].mean, stacks_[i].variance, stacks_[i].velocity}) {
+      if (tensor.data) context.device.clear(tensor.data, tensor.bytes());
+    }
+  }
+  for (const FactorState& state : factor_stacks_) {
+    context.device.clear(state.factors.data, state.factors.bytes());
+    context.device.clear(state.failures.data, state.failures.bytes());
+    identity_plus(context, state.roots, {1.0f}, {0.0f}, state.factors);
+  }
+}
+
+// Named by block, so that a checkpoint is the same whatever the stacking.
+std::vector<Tensor> Dash::state() const {
+  std::vector<Tensor> tensors;
+  const auto add = [&](const Tensor& stack, size_t at, const std::string& name) {
+    if (stack.rank() == 0) return;
+    Tensor one = stack.rows(static_cast<int64_t>(at), 1);
+    if (one.rank() == 3) one = one.view({one.dim(1), one.dim(2)});
+    one.name = name;
+    tensors.push_back(one);
+  };
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    for (size_t at = 0; at < blocks_.stacks()[i].blocks.size(); ++at) {
+      const std::string& name = blocks_.blocks()[blocks_.stacks()[i].blocks[at]].name;
+      add(stacks_[i].mean, at, "mean of " + name);
+      add(stacks_[i].variance, at, "variance of " + name);
+      add(stacks_[i].velocity, at, "velocity of " + name);
+    }
+  }
+  for (size_t i = 0; i < factor_stacks_.size(); ++i) {
+    for (size_t at = 0; at < blocks_.factor_stacks()[i].factors.size(); ++at) {
+      const std::string name = blocks_.name_of(blocks_.factor_stacks()[i].factors[at]);
+      add(factor_stacks_[i].factors, at, name);
+      add(factor_stacks_[i].roots, at, "root of " + name);
+      add(factor_stacks_[i].failures, at, "failures of " + name);
+    }
+  }
+  return tensors;
+}
+
+void Dash::update(Context& context, const UpdateStep& step) {
+  times_ = {};
+  for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, step);
+  Timer timer;
+  refresh_roots(context, step.update);
+  times_.roots = timer.milliseconds();
+  timer.restart();
+  for (size_t i = 0; i < stacks_.size(); ++i) apply(context, i, step);
+  times_.update = timer.milliseconds();
+}
+
+template <class Body>
+void Dash::for_batches(const Context& context, const BlockStack& stack, const Body& body) const {
+  const int64_t count = std::ssize(stack.blocks);
+  const int64_t batch =
+      std::max<int64_t>(1, stack_batch(context, std::max(stack.rows, stack.cols)));
+  for (int64_t begin = 0; begin < count; begin += batch)
+    body(begin, std::min(batch, count - begin));
+}
+
+// Gradients into factors and averages.
+void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
+  const BlockStack& shape = blocks_.stacks()[stack];
+  const StackState& state = stacks_[stack];
+  const auto beta_factors = static_cast<float>(config_.beta_factors);
+  const auto update_side = [&](const FactorRange& range, FactorSide side, int64_t begin,
+                               const Tensor& gradient) {
+    if (range.count == 0) return;
+    const Tensor& factors = factor_stacks_[range.stack].factors;
+    update_factors(context, factors.rows(range.first + begin, gradient.dim(0)), gradient, side,
+                   beta_factors, new_weight(config_.beta_factors));
+  };
+  for_batches(context, shape, [&](int64_t begin, int64_t count) {
+    const ArenaScope scope(context.scratch);
+    const Tensor gradient = context.scratch.take("gradient", {count, shape.rows, shape.cols});
+    Timer timer;
+    pack_blocks(context, gradient, gradients_, state.places.rows(begin, count),
+                static_cast<float>(step.gradient_scale));
+    times_.pack += timer.milliseconds();
+    timer.restart();
+    update_side(shape.left, FactorSide::left, begin, gradient);
+    update_side(shape.right, FactorSide::right, begin, gradient);
+    update_average(context, state.mean.rows(begin, count), gradient,
+                   static_cast<float>(config_.beta_g), new_weight(config_.beta_g));
+    if (has_variance()) {
+      const double beta = config_.grafting == Grafting::adam ? config_.beta_graft : 1.0;
+      update_square_average(context, state.variance.rows(begin, count), gradient,
+                            static_cast<float>(beta), new_weight(beta));
+    }
+    times_.factors += timer.milliseconds();
+  });
+}
+
+// All roots at the first preconditioned update; later every f updates, or a part at each of them.
+void Dash::refresh_roots(Context& context, int64_t update) {
+  const int64_t first = config_.first_update(), frequency = config_.frequency;
+  if (context.planning() || update == first) {
+    for (size_t i = 0; i < factor_stacks_.size(); ++i) {
+      refresh(context, {i, 0, std::ssize(factor_stacks_[i].ids)}, update);
+    }
+  } else if (update > first && (config_.stagger || update % frequency == 0)) {
+    const int64_t phase = config_.stagger ? update % frequency : 0;
+    for (const FactorRange& range : blocks_.factors_of_phase(phase))
+      refresh(context, range, update);
+  }
+}
+
+void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {
+  FactorState& state = factor_stacks_[range.stack];
+  const auto first = static_cast<size_t>(range.first), count = static_cast<size_t>(range.count);
+  const Tensor factors = state.factors.rows(range.first, range.count);
+  const Tensor roots = state.roots.rows(range.first, range.count);
+  inverse_root_->compute(
+      context,
+      {.factors = factors,
+       .roots = roots,
+       .exponent = exponent_of(blocks_.factor_stacks()[range.stack]),
+       .factor_scale =
+           config_.factor_bias_correction ? bias_correction(config_.beta_factors, update) : 1.0,
+       .block_ids = std::span(state.ids).subspan(first, count),
+       .seed = seed_,
+       .step = update},
+      std::span(state.reports).subspan(first, count));
+  if (!context.planning()) count_failures(context, range);
+}
+
+void Dash::count_failures(Context& context, const FactorRange& range) {
+  const FactorState& state = factor_stacks_[range.stack];
+  const Tensor counters = state.failures.rows(range.first, range.count);
+  std::vector<int32_t> failures(static_cast<size_t>(range.count));
+  context.device.download(failures.data(), counters.data, counters.bytes());
+  for (size_t i = 0; i < failures.size(); ++i) {
+    const size_t at = static_cast<size_t>(range.first) + i;
+    if (state.reports[at].status != RootStatus::failed) {
+      failures[i] = 0;
+      continue;
+    }
+    const std::string name = blocks_.name_of(blocks_.factor_stacks()[range.stack].factors[at]);
+    spdlog::warn("{}: no inverse root; its previous one is kept ({} in a row)", name,
+                 ++failures[i]);
+    if (failures[i] >= config_.max_failures) {
+      throw Error(ExitCode::diverged,
+                  fmt::format("{}: its inverse root failed {} times in a row; lower train.lr, or "
+                              "raise optimizer.inverse_root.ridge",
+                              name, failures[i]));
+    }
+  }
+  upload(context, counters, failures);
+}
+
+// Directions from averages and roots; weights along them.
+void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
+  const BlockStack& shape = blocks_.stacks()[stack];
+  const StackState& state = stacks_[stack];
+  const bool preconditioned = shape.left.count > 0 && step.update >= config_.first_update();
+  const double decay = shape.vector && !config_.decay_vectors ? 0.0 : config_.weight_decay;
+  const double variance_correction =
+      config_.grafting == Grafting::adam ? bias_correction(config_.beta_graft, step.update) : 1.0;
+  const BlockUpdate rule{
+      .lr = static_cast<float>(step.lr),
+      .weight_decay = static_cast<float>(decay),
+      .grafting = config_.grafting,
+      .graft_eps = static_cast<float>(config_.graft_eps),
+      .mean_correction = static_cast<float>(bias_correction(config_.beta_g, step.update)),
+      .variance_correction = static_cast<float>(variance_correction),
+      .momentum = static_cast<float>(config_.momentum),
+      .nesterov = config_.nesterov};
+  for_batches(context, shape, [&](int64_t begin, int64_t count) {
+    const ArenaScope scope(context.scratch);
+    const auto part = [&](const Tensor& tensor) {
+      return tensor.rank() == 0 ? Tensor{} : tensor.rows(begin, count);
+    };
+    const auto roots = [&](const FactorRange& range) {
+      return factor_stacks_[range.stack].roots.rows(range.first + begin, count);
+    };
+    const Tensor mean = part(state.mean), variance = part(state.variance);
+    const Tensor velocity = part(state.velocity), lr_scale = part(state.lr_scale);
+    Tensor direction = mean;
+    if (preconditioned) {
+      const Tensor left = context.scratch.take("left", mean.shape);
+      matmul(context, left, roots(shape.left), mean);
+      direction = left;
+      if (shape.right.count > 0) {
+        direction = context.scratch.take("direction", mean.shape);
+        matmul(context, direction, left, roots(shape.right));
+      }
+    }
+    // Without grafting the direction is the only size there is, from the first update on.
+    const bool directed = preconditioned || config_.grafting == Grafting::none;
+    apply_block_update(context, weights_, part(state.places),
+                       {.direction = directed ? &direction : nullptr,
+                        .mean = &mean,
+                        .variance = has_variance() ? &variance : nullptr,
+                        .velocity = config_.momentum > 0 ? &velocity : nullptr,
+                        .lr_scale = &lr_scale},
+                       rule, part(state.ratios));
+  });
+}
+
+}  // namespace dashlm

@@ -1,0 +1,79 @@
+// The block-Shampoo step: DASH and, with other options, Distributed Shampoo (dash_config.h).
+//
+// Per block, with G the clipped gradient and t counted from 1 (REFERENCE: paper, algorithm 1):
+//   L <- βLR·L + (1-βLR)·G·Gᵀ      R <- βLR·R + (1-βLR)·Gᵀ·G
+//   V <- βgr·V + (1-βgr)·G⊙G       M̃ <- βG·M̃ + (1-βG)·G
+//   at a refresh: L̄ <- L^(-e), R̄ <- R^(-e)
+//   U = L̄·M̃·R̄, given the size of the grafting rule's update, is what W moves along.
+//
+// State, in bytes a parameter of a square block: M̃ and V 8, L and R 8, L̄ and R̄ 8, velocity 4 if
+// any.
+#pragma once
+
+#include "optim/inverse_root/inverse_root.h"
+#include "optim/optimizer.h"
+
+namespace dashlm {
+
+class Dash final : public Optimizer {
+ public:
+  Dash(const DashConfig& config, const ParameterLayout& layout, const std::vector<double>& lr_scale,
+       const Tensor& weights, const Tensor& gradients, Arena& arena, uint64_t seed);
+
+  void initialize(Context& context) override;
+  void update(Context& context, const UpdateStep& step) override;
+  std::vector<Tensor> state() const override;
+  UpdateTimes times() const override { return times_; }
+  std::vector<StackPlan> plan() const override;
+  bool statistics_due(int64_t update) const override;
+  std::vector<BlockStatistics> statistics(Context& context) const override;
+
+  const BlockLayout& layout() const { return blocks_; }
+
+ private:
+  // Of one stack of N blocks (r, c).
+  struct StackState {
+    Tensor places;    // (N, 2) i64, see ops/blocks.h
+    Tensor lr_scale;  // (N)
+    Tensor mean;      // (N, r, c): M̃
+    Tensor variance;  // (N, r, c): V; adam and adagrad grafting
+    Tensor velocity;  // (N, r, c): M; with momentum
+    Tensor ratios;    // (N): of the last update, see ops/blocks.h
+  };
+  // Of one stack of S factors of size n.
+  struct FactorState {
+    Tensor factors;                   // (S, n, n): L and R
+    Tensor roots;                     // (S, n, n): L̄ and R̄
+    Tensor failures;                  // (S) i32: refreshes in a row that failed
+    std::vector<int64_t> ids;         // (S): of each factor, the same whatever the stacking
+    std::vector<RootReport> reports;  // (S): of the last refresh
+  };
+
+  bool has_variance() const {
+    return config_.grafting == Grafting::adam || config_.grafting == Grafting::adagrad;
+  }
+  double exponent_of(const FactorStack& stack) const {
+    return stack.one_sided ? config_.vector_exponent : config_.exponent;
+  }
+  // Calls body(begin, count) for parts of a stack that fit the device's caches.
+  template <class Body>
+  void for_batches(const Context& context, const BlockStack& stack, const Body& body) const;
+
+  void accumulate(Context& context, size_t stack, const UpdateStep& step);
+  void refresh_roots(Context& context, int64_t update);
+  void refresh(Context& context, const FactorRange& range, int64_t update);
+  void count_failures(Context& context, const FactorRange& range);
+  void apply(Context& context, size_t stack, const UpdateStep& step);
+
+  const DashConfig config_;
+  const std::vector<double> lr_scale_;  // of each parameter
+  const uint64_t seed_;
+  const BlockLayout blocks_;
+  Tensor weights_, gradients_;
+  std::vector<StackState> stacks_;          // as blocks_.stacks()
+  std::vector<FactorState> factor_stacks_;  // as blocks_.factor_stacks()
+  std::unique_ptr<InverseRoot> inverse_root_;
+  UpdateTimes times_;
+};
+
+}  // namespace dashlm

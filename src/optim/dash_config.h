@@ -1,0 +1,71 @@
+// Configuration of the block-Shampoo optimizers, `dash` and `shampoo`.
+//
+// Both are one implementation (dash.h). The type only chooses defaults, so every difference between
+// the two is an option named here:
+//
+//                              dash               shampoo (Distributed Shampoo)
+//   stacking                   rank               block
+//   factor_bias_correction     false              true
+//   start                      1                  frequency
+//   decay_vectors              false              true
+//   inverse_root.type          newton_db          evd
+//   inverse_root.double_ridge  true (if evd)      false
+//
+// Symbols of REFERENCE and the paper: B block_size, βG beta_g, βLR beta_factors, βgr beta_graft,
+// ε_graft graft_eps, f frequency, μ momentum.
+#pragma once
+
+#include "ops/blocks.h"
+#include "optim/blocks/block_layout.h"
+#include "optim/inverse_root/inverse_root.h"
+
+namespace dashlm {
+
+// What vectors (norm weights) are updated by.
+enum class VectorRule {
+  adamw,    // the grafting rule's own update, AdamW with grafting "adam"
+  shampoo,  // one-sided preconditioning of (B, 1) blocks, as published
+};
+
+template <>
+struct EnumNames<VectorRule> {
+  static constexpr std::pair<VectorRule, const char*> names[] = {
+      {VectorRule::adamw, "adamw"},
+      {VectorRule::shampoo, "shampoo"},
+  };
+};
+
+struct DashConfig {
+  int64_t block_size = 1024;
+  Stacking stacking = Stacking::rank;
+  bool split_qkv = false;
+  InverseRootConfig inverse_root;
+  double exponent = 0.25;
+  // AdamW by default: a norm of d weights would need factors of 8·B bytes a weight and as many
+  // roots as a whole B×B block, for a vector whose entries hardly correlate.
+  VectorRule vectors = VectorRule::adamw;
+  double vector_exponent = 0.5;
+  double beta_g = 0.9;
+  double beta_factors = 0.95;
+  bool factor_bias_correction = false;
+  Grafting grafting = Grafting::adam;
+  double beta_graft = 0.95;
+  double graft_eps = 1e-8;
+  int64_t frequency = 1;
+  int64_t start = 1;
+  bool stagger = false;
+  double momentum = 0.0;
+  bool nesterov = false;
+  double weight_decay = 0.0;
+  bool decay_vectors = false;
+  int64_t max_failures = 20;
+  int64_t statistics_every = 0;
+
+  static DashConfig shampoo_defaults();
+  // The first update that is preconditioned.
+  int64_t first_update() const { return start < 0 ? frequency : start; }
+
+  void describe(Schema& schema);
+};
+
+}  // namespace dashlm

@@ -1,0 +1,107 @@
+// What Dash tells about itself: the lines of `dashlm plan`, and statistics for metrics.jsonl.
+#include <algorithm>
+#include <cmath>
+
+#include "ops/reduce.h"
+#include "optim/dash.h"
+
+namespace dashlm {
+namespace {
+
+struct Summary {
+  double lowest = INFINITY, highest = -INFINITY, sum = 0, count = 0;
+
+  void add(double value) {
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+    sum += value;
+    ++count;
+  }
+  double mean() const { return count > 0 ? sum / count : 0.0; }
+};
+
+// Root mean square, over the stack, of the Frobenius norms.
+double typical_norm(Context& context, const Tensor& stack) {
+  return std::sqrt(sum_of_squares(context, stack) / static_cast<double>(stack.dim(0)));
+}
+
+}  // namespace
+
+// Products of blocks that are not square count by their operations, 2·r·r·c and 2·r·c·c, in units
+// of the block's own 2·r·c·max(r, c).
+std::vector<StackPlan> Dash::plan() const {
+  std::vector<StackPlan> lines;
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    const BlockStack& stack = blocks_.stacks()[i];
+    const StackState& state = stacks_[i];
+    const auto count = static_cast<double>(stack.blocks.size());
+    const auto rows = static_cast<double>(stack.rows), cols = static_cast<double>(stack.cols);
+    StackPlan line{fmt::format("blocks {}x{}", stack.rows, stack.cols), std::ssize(stack.blocks), 0,
+                   0};
+    line.state_bytes = state.mean.bytes();
+    if (has_variance()) line.state_bytes += state.variance.bytes();
+    if (config_.momentum > 0) line.state_bytes += state.velocity.bytes();
+    const double sides = (stack.left.count > 0 ? rows : 0) + (stack.right.count > 0 ? cols : 0);
+    line.products = 2 * count * sides / std::max(rows, cols);  // factors, then directions
+    lines.push_back(line);
+  }
+  for (size_t i = 0; i < factor_stacks_.size(); ++i) {
+    const FactorStack& stack = blocks_.factor_stacks()[i];
+    const auto count = static_cast<double>(stack.factors.size());
+    lines.push_back({fmt::format("factors {}{}", stack.size, stack.one_sided ? " (vectors)" : ""),
+                     std::ssize(stack.factors),
+                     factor_stacks_[i].factors.bytes() + factor_stacks_[i].roots.bytes(),
+                     count * inverse_root_->products(exponent_of(stack)) /
+                         static_cast<double>(config_.frequency)});
+  }
+  return lines;
+}
+
+bool Dash::statistics_due(int64_t update) const {
+  return config_.statistics_every > 0 && update % config_.statistics_every == 0;
+}
+
+std::vector<BlockStatistics> Dash::statistics(Context& context) const {
+  std::vector<BlockStatistics> groups;
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    const BlockStack& stack = blocks_.stacks()[i];
+    if (stack.left.count == 0) continue;
+    const Tensor& tensor = stacks_[i].ratios;
+    std::vector<float> ratios(static_cast<size_t>(tensor.elements()));
+    context.device.download(ratios.data(), tensor.data, tensor.bytes());
+    Summary ratio;
+    for (const float value : ratios) ratio.add(value);
+    groups.push_back({fmt::format("blocks {}x{}", stack.rows, stack.cols),
+                      {{"count", ratio.count},
+                       {"graft_ratio_min", ratio.lowest},
+                       {"graft_ratio_mean", ratio.mean()},
+                       {"graft_ratio_max", ratio.highest}}});
+  }
+  for (size_t i = 0; i < factor_stacks_.size(); ++i) {
+    const FactorState& state = factor_stacks_[i];
+    Summary steps, residual, scale, condition;
+    double failed = 0, out_of_steps = 0;
+    for (const RootReport& report : state.reports) {
+      failed += report.status == RootStatus::failed ? 1 : 0;
+      out_of_steps += report.status == RootStatus::out_of_steps ? 1 : 0;
+      steps.add(report.steps);
+      residual.add(report.residual);
+      scale.add(report.scale);
+      condition.add(report.condition);
+    }
+    groups.push_back({fmt::format("factors {}", blocks_.factor_stacks()[i].size),
+                      {{"count", steps.count},
+                       {"factor_norm", typical_norm(context, state.factors)},
+                       {"root_norm", typical_norm(context, state.roots)},
+                       {"steps_mean", steps.mean()},
+                       {"residual_max", residual.highest},
+                       {"scale_min", scale.lowest},
+                       {"scale_max", scale.highest},
+                       {"condition_max", condition.highest},
+                       {"out_of_steps", out_of_steps},
+                       {"failed", failed}}});
+  }
+  return groups;
+}
+
+}  // namespace dashlm
