@@ -46,7 +46,8 @@ void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const 
       DASHLM_DISPATCH(context, round_operand, rounded_b, b, options);
     }
   }
-  DASHLM_DISPATCH(context, symmetric_matmul, c, a, rounded_a, rounded_b, options);
+  const Tensor& inactive = options.inactive == SymmetricMatmul::Inactive::copy_b ? b : a;
+  DASHLM_DISPATCH(context, symmetric_matmul, c, rounded_a, rounded_b, inactive, options);
 }
 
 void identity_plus(Context& context, const Tensor& c, const BlockScalar& a, const BlockScalar& b,

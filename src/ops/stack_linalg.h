@@ -34,9 +34,9 @@ struct SymmetricMatmul {
   float diagonal = 0.0f;
   MatmulPrecision precision = MatmulPrecision::fp32;
   const Tensor* state = nullptr;  // null: all blocks are active
-  // What becomes of blocks that are not active: C stays as it is, or becomes A. The latter lets
+  // What becomes of blocks that are not active: C stays as it is, or becomes A or B. The latter let
   // an iteration write to another buffer (X' = X·N) and yet leave finished blocks alone.
-  enum class Inactive { keep, copy_a } inactive = Inactive::keep;
+  enum class Inactive { keep, copy_a, copy_b } inactive = Inactive::keep;
 };
 
 // C = alpha·A·B + beta·C + diagonal·I for A and B whose product is symmetric up to rounding, such

@@ -145,8 +145,9 @@ TEST(Documents, RefusesEndlessLinesAndTexts) {
   const TempDir dir;
   const std::string huge(static_cast<size_t>(kMaxDocumentBytes) + 1, 'x');
   expect_error([&] { texts({dir.write("a.txt.gz", gzip(huge))}); }, {"a.txt.gz", "longer than"});
-  expect_error([&] { texts({dir.write("a.jsonl.gz", gzip("{}\n" + huge + huge))}); },
-               {"a.jsonl.gz:1"});
+  const std::string lines = "{\"text\":\"x\"}\n{\"text\":\"" + huge + huge;
+  expect_error([&] { texts({dir.write("a.jsonl.gz", gzip(lines))}); },
+               {"a.jsonl.gz:2", "longer than"});
 }
 
 TEST(Utf8, AcceptsWhatUnicodeAccepts) {
@@ -180,6 +181,8 @@ TEST(Utf8, FindsTheFirstBadByte) {
     EXPECT_EQ(first_invalid_utf8("ok \u00e9" + bytes), 5) << testing::PrintToString(bytes);
     EXPECT_EQ(first_invalid_utf8("ok" + bytes + "tail"), 2) << testing::PrintToString(bytes);
   }
+  // A view may end within a character that goes on in memory.
+  EXPECT_EQ(first_invalid_utf8(std::string_view("\u20ac").substr(0, 2)), 0);
 }
 
 }  // namespace

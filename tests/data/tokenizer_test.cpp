@@ -48,8 +48,11 @@ TEST(Tokenizer, RoundTripsAnyText) {
 TEST(Tokenizer, DigitsAreSingleTokens) {
   const TempDir dir;
   write_corpus(dir, 60);
+  std::string years;
+  for (int i = 0; i < 2000; ++i) years += "in 1999 ";
+  dir.write("years.txt", years);
   const Tokenizer tokenizer(train(dir, {.vocab_size = 400}, "m.model"));
-  EXPECT_EQ(tokenizer.encode("3737").size(), 5u) << "a space and four digits";
+  EXPECT_EQ(tokenizer.encode("1999").size(), 5u) << "a space and four digits";
 }
 
 TEST(Tokenizer, TrainingDependsOnTheDocumentsAlone) {
@@ -61,16 +64,17 @@ TEST(Tokenizer, TrainingDependsOnTheDocumentsAlone) {
 
 TEST(Tokenizer, TrainsOnASampleSpreadOverALargeCorpus) {
   const TempDir dir;
-  // "zebra" occurs only at the end, so that a sample of the beginning would not know it.
-  for (int64_t i = 0; i < 200; ++i) {
+  // Each animal lives in one part of the corpus only; the sample has room for some 25 documents.
+  const auto animal = [](int64_t i) { return i < 80 ? "zebra" : i < 160 ? "quokka" : "gnu"; };
+  for (int64_t i = 0; i < 240; ++i) {
     std::string text = test::prose(i, 20);
-    if (i >= 150) {
-      for (int k = 0; k < 20; ++k) text += " zebra";
-    }
+    for (int k = 0; k < 20; ++k) text += fmt::format(" {}", animal(i));
     dir.write(fmt::format("{:04d}.txt", i), text);
   }
-  const Tokenizer tokenizer(train(dir, {.vocab_size = 350, .sample_bytes = 6000}, "m.model"));
-  EXPECT_EQ(tokenizer.encode("zebra").size(), 1u);
+  const Tokenizer tokenizer(train(dir, {.vocab_size = 310, .sample_bytes = 6000}, "m.model"));
+  for (const char* word : {"zebra", "quokka", "gnu"}) {
+    EXPECT_EQ(tokenizer.encode(word).size(), 1u) << word;
+  }
 }
 
 TEST(Tokenizer, TrainsOnLinesLongerThanSentencePieceTakes) {

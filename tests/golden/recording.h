@@ -38,5 +38,7 @@ std::vector<float> parameter_values(Engine& engine, const Tensor& flat, const Pa
 
 Replay replay_llama_grads(const Recording& recording);
 Replay replay_training(const Recording& recording);
+Replay replay_dash(const Recording& recording);
+Replay replay_roots(const Recording& recording);
 
 }  // namespace dashlm::golden

@@ -26,6 +26,8 @@ Replay replay_file(const std::string& path) {
   const Recording recording(path);
   if (recording.has("g.embed")) return replay_llama_grads(recording);
   if (recording.has("w0.embed")) return replay_training(recording);
+  if (recording.has("p0.step0")) return replay_dash(recording);
+  if (recording.has("cond1.A")) return replay_roots(recording);
   fail_input("'{}' is not a recording that can be replayed", path);
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "golden/methods.h"
 #include "golden/recording.h"
 
 namespace dashlm::golden {
@@ -16,7 +17,18 @@ RunConfig recorded_run(const Recording& recording) {
   config.train.grad_clip = recording.number("clip");
   config.train.schedule.type = ScheduleType::one_cycle;
   config.train.schedule.warmup_steps = recording.integer("warmup");
-  config.optimizer.adamw.weight_decay = recording.number("weight_decay");
+  const std::string optimizer = recording.text("optimizer");
+  if (optimizer == "adamw") {
+    config.optimizer.adamw.weight_decay = recording.number("weight_decay");
+  } else {
+    config.optimizer = OptimizerConfig(OptimizerType::dash);
+    DashConfig& dash = config.optimizer.dash;
+    dash.block_size = recording.integer("block_size");
+    dash.inverse_root = recorded_method(optimizer);
+    dash.vectors = VectorRule::shampoo;
+    dash.weight_decay = recording.number("weight_decay");
+    dash.frequency = recording.integer("inv_root_freq");
+  }
   config.resolve();
   return config;
 }
@@ -39,9 +51,11 @@ double error_of(double got, double wanted) {
 
 }  // namespace
 
-// Tolerances: losses to 1e-4, as is asked for, are tightened to 1e-5; gradient norms are relative
-// to small norms and amplify what the steps before left, so 1e-4; learning rates are the same
-// formula in double precision, so 1e-12.
+// Tolerances. Losses to 1e-4 is what is asked for; AdamW, CN and NDB are held to 1e-5, since two
+// correct versions in fp32 differ by 1e-7. Norms of gradients are small and amplify what the steps
+// before left: ten times that. With EVD the null spaces of early factors are filled by rounding
+// (methods.cpp), which shows in the weights. Learning rates are the same formula in double
+// precision.
 Replay replay_training(const Recording& recording) {
   const RunConfig config = recorded_run(recording);
   const auto device = open_device("auto");
@@ -52,8 +66,9 @@ Replay replay_training(const Recording& recording) {
   const auto tokens = recording.integers("tokens");
   const auto losses = recording.floats("loss"), norms = recording.floats("grad_norm");
   const auto rates = recording.doubles("lr");
-  Comparison loss_error{"loss", 0, 1e-5}, norm_error{"grad_norm", 0, 1e-4},
-      rate_error{"lr", 0, 1e-12};
+  const bool evd = recording.text("optimizer") == "evd";
+  Comparison loss_error{"loss", 0, evd ? 1e-4 : 1e-5};
+  Comparison norm_error{"grad_norm", 0, evd ? 1e-3 : 1e-4}, rate_error{"lr", 0, 1e-12};
   for (int64_t step = 0; step < config.train.steps; ++step) {
     const auto at = static_cast<size_t>(step);
     const double loss = engine.forward_backward(recorded_batch(tokens, config, step));
@@ -71,7 +86,7 @@ Replay replay_training(const Recording& recording) {
     const auto got = parameter_values(engine, engine.weights(), parameter);
     replay.comparisons.push_back({"wN." + parameter.name,
                                   relative_error(got, recording.floats("wN." + parameter.name)),
-                                  1e-4});
+                                  evd ? 2e-3 : 1e-5});
   }
   return replay;
 }

@@ -23,7 +23,10 @@ TEST_P(GoldenTest, Replays) {
   EXPECT_TRUE(replay.ok());
 }
 
-INSTANTIATE_TEST_SUITE_P(Recordings, GoldenTest, testing::Values("llama_grads", "train_adamw"));
+INSTANTIATE_TEST_SUITE_P(Recordings, GoldenTest,
+                         testing::Values("llama_grads", "roots", "dash_evd_f1", "dash_evd_f3",
+                                         "dash_cn_f1", "dash_ndb_f1", "dash_cbshv_f1",
+                                         "train_adamw", "train_dash_evd", "train_dash_ndb"));
 
 TEST(GoldenTest, NoComparisonOrANaNIsAFailure) {
   EXPECT_FALSE(Replay{}.ok());

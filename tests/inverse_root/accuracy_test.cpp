@@ -73,12 +73,11 @@ double coupled_newton_tolerance(const Case& c, int p, double scale) {
 }
 
 // Two roots in a row for p = 4: the first leaves an error of eps·1.5^K/(1.5-1) in small eigenvalues
-// of Y, and the second multiplies it as above. A well-conditioned matrix loses about the condition
-// of its square root, in eps (Higham, "Functions of Matrices", 6.4), a few times.
+// of Y, and the second multiplies it as above; again by no more than s/lambda_min in all.
 double newton_db_tolerance(const Case& c, int p, double scale) {
   if (p == 2) return coupled_newton_tolerance(c, 2, scale);
   const double most = growth(2, 10) * std::pow(1.5, 10) / 0.5;
-  return kEps * (8 + std::min(most, 4 * std::sqrt(scale / c.largest() * c.condition())));
+  return kEps * (8 + std::min(most, scale / c.largest() * c.condition()));
 }
 
 // Errors of Clenshaw's recurrence grow like the derivative of T_k at the end of the interval, k²;

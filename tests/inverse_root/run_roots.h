@@ -24,6 +24,7 @@ struct RootRun {
 struct RootRunOptions {
   int threads = 2;
   double exponent = 0.25;
+  double factor_scale = 1.0;
   std::vector<int64_t> ids = {};  // 0, 1, 2, … if empty
   float previous = -7.0f;         // every element of the previous roots
   uint64_t seed = 1;
@@ -59,6 +60,7 @@ inline RootRun run_roots(const InverseRootConfig& config,
                     {.factors = factors,
                      .roots = roots,
                      .exponent = options.exponent,
+                     .factor_scale = options.factor_scale,
                      .block_ids = options.ids,
                      .seed = options.seed,
                      .step = options.step},

@@ -25,7 +25,7 @@ class AdamwOptimizer : public ::testing::Test {
 
   std::unique_ptr<Adamw> make(const AdamwConfig& config) {
     const auto construct = [&] {
-      return std::make_unique<Adamw>(config, layout_, weights_, gradients_, arena_);
+      return std::make_unique<Adamw>(config, layout_, lr_scale_, weights_, gradients_, arena_);
     };
     construct();  // measures the arena
     arena_.commit();
@@ -45,6 +45,7 @@ class AdamwOptimizer : public ::testing::Test {
 
   Lab lab_;
   ParameterLayout layout_;
+  std::vector<double> lr_scale_ = std::vector<double>(layout_.parameters().size(), 1.0);
   Tensor weights_, gradients_;
   Arena arena_;
 };
@@ -120,14 +121,38 @@ TEST_F(AdamwOptimizer, StateIsNamedAfterTheParametersAndStartsAtZero) {
   EXPECT_EQ(static_cast<int64_t>(elements.size()), 2 * layout_.elements());
 }
 
+// Halving one parameter's multiplier halves its change; 0 leaves it alone. Powers of two are exact.
+TEST_F(AdamwOptimizer, ScalesTheRateOfEachParameter) {
+  lr_scale_[1] = 0;
+  lr_scale_[2] = 0.5;
+  const Tensor w = lab_.copy("w", weights_);
+  const Tensor m = lab_.normal("m", w.shape, 0), v = lab_.normal("v", w.shape, 0);
+  const auto optimizer = make({.weight_decay = 0.25});
+  update(*optimizer, {.update = 1, .lr = 0.125});
+  run(lab_, [&](Context& context) {
+    for (size_t i = 0; i < lr_scale_.size(); ++i) {
+      const Parameter& p = layout_.parameters()[i];
+      const auto part = [&](const Tensor& flat) { return ParameterLayout::view(flat, p); };
+      if (i == 1) continue;
+      adamw(context, part(w), part(gradients_), part(m), part(v),
+            {.lr = i == 2 ? 0.0625f : 0.125f,
+             .beta1 = 0.9f,
+             .beta2 = 0.95f,
+             .eps = 1e-8f,
+             .weight_decay = p.is_matrix() ? 0.25f : 0.0f});
+    }
+  });
+  EXPECT_EQ(values(weights_), values(w));
+}
+
 TEST_F(AdamwOptimizer, StateContinuesARun) {
   const auto first = make({});
   update(*first, {.update = 1, .lr = 0.01});
   Arena other_arena(lab_.device(), "another optimizer");
-  Adamw(AdamwConfig{}, layout_, weights_, gradients_, other_arena);
+  Adamw(AdamwConfig{}, layout_, lr_scale_, weights_, gradients_, other_arena);
   other_arena.commit();
   const Tensor weights = lab_.copy("weights", weights_);
-  Adamw second(AdamwConfig{}, layout_, weights, gradients_, other_arena);
+  Adamw second(AdamwConfig{}, layout_, lr_scale_, weights, gradients_, other_arena);
   for (const Tensor& from : first->state()) {
     const Tensor to = state_of(second, from.name);
     lab_.device().copy(to.data, from.data, from.bytes());

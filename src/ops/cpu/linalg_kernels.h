@@ -10,8 +10,8 @@ int64_t stack_batch(int64_t n);
 
 // out = operand rounded to options.precision, for blocks that are active.
 void round_operand(const Tensor& out, const Tensor& operand, const SymmetricMatmul& options);
-// A and B were rounded; blocks that are not active may get `original_a`.
-void symmetric_matmul(const Tensor& c, const Tensor& original_a, const Tensor& a, const Tensor& b,
+// A and B were rounded; `inactive` is what blocks that are not active get, unless they keep theirs.
+void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& inactive,
                       const SymmetricMatmul& options);
 void identity_plus(const Tensor& c, const BlockScalar& a, const BlockScalar& b,
                    const Tensor& matrix);

@@ -69,19 +69,19 @@ void round_operand(const Tensor& out, const Tensor& operand, const SymmetricMatm
   }
 }
 
-void symmetric_matmul(const Tensor& c, const Tensor& original_a, const Tensor& a, const Tensor& b,
+void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& inactive,
                       const SymmetricMatmul& options) {
   const int64_t n = c.dim(1), size = n * n, rows = panel_rows(n);
   const int64_t panels = (n + rows - 1) / rows;
   const int32_t* state = options.state ? options.state->i32() : nullptr;
-  const bool copies = options.inactive == SymmetricMatmul::Inactive::copy_a;
+  const bool copies = options.inactive != SymmetricMatmul::Inactive::keep;
   // The widest panel of a block first, so that the last items are short.
   for_each_item(c.dim(0), panels, size, [&](int64_t s, int64_t item) {
     const int64_t begin = (panels - 1 - item) * rows, end = std::min(begin + rows, n);
     if (!state || (state[s] & kActive)) {
       panel(c.f32() + s * size, a.f32() + s * size, b.f32() + s * size, n, begin, end, options);
     } else if (copies) {
-      std::copy_n(original_a.f32() + s * size + begin * n, (end - begin) * n,
+      std::copy_n(inactive.f32() + s * size + begin * n, (end - begin) * n,
                   c.f32() + s * size + begin * n);
     }
   });

@@ -52,8 +52,8 @@ void BlockLayout::cut(const Parameter& parameter, size_t index, const std::strin
       const int64_t r = std::min(block_size, rows - i), c = std::min(block_size, cols - j);
       std::string range = fmt::format("[{}:{}", i, i + r);
       if (parameter.is_matrix()) range += fmt::format(", {}:{}", j, j + c);
-      blocks_.push_back(
-          {name + range + "]", index, parameter.offset + (first_row + i) * cols + j, cols, r, c});
+      blocks_.push_back({name + range + "]", index, parameter.offset + (first_row + i) * cols + j,
+                         cols, r, c, !parameter.is_matrix()});
     }
   }
 }

@@ -5,10 +5,9 @@
 //   E = (3I - Z·Y)/2,  Y <- Y·E,  Z <- E·Z            until max |Z·Y - I| < tolerance
 //   A^(1/2) = √s·Y,  A^(-1/2) = Z/√s
 //
-// Everything commutes and is symmetric, so that Y·Z, Y·E and Z·E will do. In floating point the
-// order matters: it decides how the asymmetry of rounded products feeds back. These three give the
-// transposes of the published products, whose errors do not grow; Z·Y with Y·E and Z·E loses a
-// digit, measured on matrices of rank 1.
+// The order of the factors matters although they commute: it decides how the asymmetry of rounded
+// products, of which the lower triangle is kept, feeds back. Other orders than these lose a digit
+// on matrices of low rank.
 //
 // A^(-1/4) is the inverse square root of √s·Y with the scale √s. The first step needs one
 // product only, since Z = I; the last one computes only what is wanted of Y and Z. So p = 2 takes
@@ -70,8 +69,9 @@ class NewtonDb final : public StackRoot {
   // From it.y and the identity to its root in it.y, or its inverse root in it.z.
   void iterate(Context& context, const RootBatch& batch, Iterates& it, Wanted wanted) const {
     const SymmetricMatmul product{.precision = config_.matmul, .state = &batch.state};
-    SymmetricMatmul update = product;
-    update.inactive = SymmetricMatmul::Inactive::copy_a;
+    SymmetricMatmul update_y = product, update_z = product;
+    update_y.inactive = SymmetricMatmul::Inactive::copy_a;
+    update_z.inactive = SymmetricMatmul::Inactive::copy_b;
     NewtonTest test{.state = batch.state,
                     .steps = batch.steps,
                     .residual = batch.residual,
@@ -81,14 +81,14 @@ class NewtonDb final : public StackRoot {
       test.first = k == 0;
       // In the first step Z·Y is Y, and E is the next Z.
       const Tensor& e = test.first ? it.z : it.e;
-      if (!test.first) symmetric_matmul(context, it.e, it.y, it.z, product);
+      if (!test.first) symmetric_matmul(context, it.e, it.z, it.y, product);
       newton_correction(context, e, test.first ? it.y : it.e, 1.5f, -0.5f, test);
       if (!last || wanted == Wanted::root) {
-        symmetric_matmul(context, it.next_y, it.y, e, update);
+        symmetric_matmul(context, it.next_y, it.y, e, update_y);
         std::swap(it.y, it.next_y);
       }
       if (!test.first && (!last || wanted == Wanted::inverse_root)) {
-        symmetric_matmul(context, it.next_z, it.z, e, update);
+        symmetric_matmul(context, it.next_z, e, it.z, update_z);
         std::swap(it.z, it.next_z);
       }
     }

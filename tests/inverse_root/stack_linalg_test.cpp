@@ -1,0 +1,167 @@
+// Linear algebra on stacks against float64.
+#include "ops/stack_linalg.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <numeric>
+
+#include "base/expect_error.h"
+#include "dense.h"
+#include "device/device.h"
+
+namespace dashlm::testing {
+namespace {
+
+constexpr double kEps = 0x1p-24;
+
+class StackLinalg : public ::testing::Test {
+ protected:
+  StackLinalg() {
+    memory_.take("memory", {1 << 21});
+    memory_.commit();
+    scratch_.take("scratch", {1 << 21});
+    scratch_.commit();
+  }
+
+  Tensor stack(int64_t blocks, int64_t n) { return memory_.take("stack", {blocks, n, n}); }
+  Tensor scalars(int64_t blocks) { return memory_.take("scalars", {blocks}); }
+  Tensor states(std::vector<int32_t> values) {
+    const Tensor state = memory_.take("state", {std::ssize(values)}, DType::i32);
+    std::copy(values.begin(), values.end(), state.i32());
+    return state;
+  }
+  // Blocks 0, 1, … of log-spaced spectra with largest eigenvalue 1, 2, …
+  Tensor spd_stack(int64_t blocks, int64_t n) {
+    const Tensor a = stack(blocks, n);
+    for (int64_t s = 0; s < blocks; ++s) {
+      const auto block = spectrum(s, n).matrix();
+      std::copy(block.begin(), block.end(), a.f32() + s * n * n);
+    }
+    return a;
+  }
+  static Spectrum spectrum(int64_t s, int64_t n) {
+    return Spectrum(Spectrum::log_spaced(n, 100.0, static_cast<double>(s + 1)),
+                    static_cast<uint64_t>(s));
+  }
+  static Dense dense(const Tensor& t, int64_t s) {
+    return Dense::of(t.f32() + s * t.dim(1) * t.dim(1), t.dim(1));
+  }
+
+  std::unique_ptr<Device> device_ = open_device("cpu", 2);
+  Arena memory_{*device_, "test"}, scratch_{*device_, "test"};
+  Context context_{*device_, scratch_};
+};
+
+TEST_F(StackLinalg, SymmetricMatmulIsAProduct) {
+  for (const int64_t n : {1, 2, 31, 33, 128, 130, 257}) {
+    const ArenaScope scope(memory_);
+    const Tensor a = spd_stack(2, n), b = stack(2, n), c = stack(2, n);
+    // B = 3I - A/2 commutes with A.
+    identity_plus(context_, b, {3.0f, nullptr}, {-0.5f, nullptr}, a);
+    std::fill_n(c.f32(), c.elements(), 0.25f);
+    symmetric_matmul(context_, c, a, b, {.alpha = 2.0f, .beta = 4.0f, .diagonal = -1.0f});
+    for (int64_t s = 0; s < 2; ++s) {
+      Dense expected = dense(a, s) * dense(b, s);
+      for (double& x : expected.data) x = 2 * x + 1;
+      for (int64_t i = 0; i < n; ++i) expected(i, i) -= 1;
+      // Sums of n terms in some order: √n·eps relative to the norms, with a few to spare.
+      EXPECT_LT(relative_error(dense(c, s), expected), 4 * kEps) << "n = " << n;
+    }
+  }
+}
+
+TEST_F(StackLinalg, SymmetricMatmulLeavesInactiveBlocksAlone) {
+  const int64_t n = 17, size = n * n;
+  const Tensor a = spd_stack(3, n), b = spd_stack(3, n), c = stack(3, n);
+  identity_plus(context_, b, {1.0f, nullptr}, {1.0f, nullptr}, a);
+  const Tensor state = states({kActive, 0, kFailed});
+  using Inactive = SymmetricMatmul::Inactive;
+  for (const Inactive inactive : {Inactive::keep, Inactive::copy_a, Inactive::copy_b}) {
+    for (const auto precision : {MatmulPrecision::fp32, MatmulPrecision::bf16}) {
+      std::fill_n(c.f32(), c.elements(), 9.0f);
+      symmetric_matmul(context_, c, a, b,
+                       {.precision = precision, .state = &state, .inactive = inactive});
+      EXPECT_NE(c.f32()[0], 9.0f);
+      for (int64_t i = size; i < 3 * size; ++i) {
+        const float kept = inactive == Inactive::keep     ? 9.0f
+                           : inactive == Inactive::copy_a ? a.f32()[i]
+                                                          : b.f32()[i];
+        ASSERT_EQ(c.f32()[i], kept);
+      }
+    }
+  }
+}
+
+TEST_F(StackLinalg, SymmetricMatmulRefusesToOverwriteItsOperands) {
+  const Tensor a = spd_stack(1, 4);
+  expect_runtime_failure({"symmetric_matmul", "operands"},
+                         [&] { symmetric_matmul(context_, a, a, a); });
+}
+
+TEST_F(StackLinalg, NormsAndBoundsAreThoseOfTheDefinition) {
+  const Tensor a = spd_stack(3, 81), norm = scalars(3), bound = scalars(3);
+  frobenius_norm(context_, norm, a);
+  eigenvalue_bound(context_, bound, a);
+  for (int64_t s = 0; s < 3; ++s) {
+    const Dense matrix = dense(a, s);
+    double row_sum = 0;
+    for (int64_t i = 0; i < 81; ++i) {
+      double sum = 0;
+      for (int64_t j = 0; j < 81; ++j) sum += std::fabs(matrix(i, j));
+      row_sum = std::max(row_sum, sum);
+    }
+    EXPECT_NEAR(norm.f32()[s], matrix.frobenius(), kEps * matrix.frobenius());
+    EXPECT_NEAR(bound.f32()[s], std::min(row_sum, matrix.frobenius()), kEps * row_sum);
+    EXPECT_GE(bound.f32()[s], s + 1);  // lambda_max
+  }
+}
+
+TEST_F(StackLinalg, PowerIterationEstimatesFromBelow) {
+  const Tensor a = spd_stack(3, 81), one = scalars(3), pool = scalars(3), long_run = scalars(3);
+  const std::vector<int64_t> ids = {5, 6, 7};
+  power_iteration(context_, one, a, {.pool = 1, .steps = 10, .block_ids = ids});
+  power_iteration(context_, pool, a, {.pool = 16, .steps = 10, .block_ids = ids});
+  power_iteration(context_, long_run, a, {.pool = 1, .steps = 1000, .block_ids = ids});
+  for (int64_t s = 0; s < 3; ++s) {
+    const float largest = static_cast<float>(s + 1);
+    EXPECT_LE(pool.f32()[s], largest * (1 + 4 * kEps));
+    EXPECT_GE(pool.f32()[s], one.f32()[s]);
+    EXPECT_GT(one.f32()[s], 0.8f * largest);  // neighbours are 6% apart: 10 steps do not part them
+    EXPECT_NEAR(long_run.f32()[s], largest, 8 * kEps * largest);
+  }
+}
+
+TEST_F(StackLinalg, EighGivesEigenvectorsInRows) {
+  for (const EighPrecision precision : {EighPrecision::float32, EighPrecision::float64}) {
+    const ArenaScope scope(memory_);
+    const int64_t n = 33;
+    const Tensor a = spd_stack(2, n), values = memory_.take("values", {2, n});
+    const Tensor vectors = stack(2, n), again = stack(2, n), state = states({kActive, kActive});
+    eigh(context_, values, vectors, a, state, precision);
+    from_spectrum(context_, again, values, vectors, state);
+    for (int64_t s = 0; s < 2; ++s) {
+      EXPECT_EQ(state.i32()[s], kActive);
+      const auto expected = Spectrum::log_spaced(n, 100.0, static_cast<double>(s + 1));
+      for (int64_t i = 0; i < n; ++i) {
+        EXPECT_NEAR(values.f32()[s * n + i], expected[static_cast<size_t>(n - 1 - i)],
+                    16 * kEps * static_cast<double>(s + 1));
+      }
+      EXPECT_LT(relative_error(dense(again, s), dense(a, s)), 16 * kEps);
+    }
+  }
+}
+
+TEST_F(StackLinalg, EighMarksABlockThatLapackCannotDo) {
+  const int64_t n = 9;
+  const Tensor a = spd_stack(3, n), values = memory_.take("values", {3, n});
+  const Tensor vectors = stack(3, n), state = states({kActive, kActive, 0});
+  a.f32()[n + 1] = std::numeric_limits<float>::quiet_NaN();
+  eigh(context_, values, vectors, a, state, EighPrecision::float32);
+  EXPECT_EQ(state.i32()[0], kFailed) << "in float32 and in float64";
+  EXPECT_EQ(state.i32()[1], kActive);
+  EXPECT_EQ(vectors.f32()[2 * n * n], 0.0f) << "not active: left alone";
+}
+
+}  // namespace
+}  // namespace dashlm::testing
