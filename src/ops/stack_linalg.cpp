@@ -22,10 +22,6 @@ double cubes(const Tensor& matrix) {
 
 }  // namespace
 
-int64_t stack_batch(const Context&, int64_t n) {
-  return cpu::stack_batch(n);
-}
-
 void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
                       const SymmetricMatmul& options) {
   expect_stack("symmetric_matmul", c);

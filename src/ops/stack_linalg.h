@@ -21,10 +21,6 @@ constexpr int32_t kLate = 2;    // ran out of steps in an earlier iteration
 constexpr int32_t kFailed = 4;  // not finite, LAPACK error, or diverged
 constexpr int32_t kZero = 8;    // all elements are zero
 
-// How many blocks a call should be given at least to keep the device busy; more than about so many
-// only fall out of its caches.
-int64_t stack_batch(const Context& context, int64_t n);
-
 // --- Products and sums
 // ----------------------------------------------------------------------------
 

@@ -33,6 +33,22 @@ void expect_refused(const TempDir& dir, const std::string& bytes,
   expect_error([&] { TokenStream({path}, 60000); }, all);
 }
 
+// As long as it lives, the process may have only so many files open.
+class FewerFiles {
+ public:
+  explicit FewerFiles(rlim_t count) {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &usual_), 0);
+    const rlimit fewer = {count, usual_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &fewer), 0);
+  }
+  ~FewerFiles() { ::setrlimit(RLIMIT_NOFILE, &usual_); }
+  FewerFiles(const FewerFiles&) = delete;
+  FewerFiles& operator=(const FewerFiles&) = delete;
+
+ private:
+  rlimit usual_ = {};
+};
+
 TEST(TokenStream, ReadsRawTokens) {
   const TempDir dir;
   const TokenStream stream({dir.write("train.bin", bytes_of<uint16_t>({1, 2, 59999, 0}))}, 60000);
@@ -141,13 +157,9 @@ TEST(TokenStream, ReadsMoreShardsThanItKeepsOpen) {
   for (int64_t i = 0; i < kShards; ++i) {
     dir.write(fmt::format("chunk_{:04d}", i), bytes_of(counting(2, 2 * i)));
   }
-  rlimit usual = {};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &usual), 0);
-  const rlimit tight = {1024, usual.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &tight), 0);
+  const FewerFiles limit(1024);
   const TokenStream stream({dir.path()}, 60000);
   EXPECT_EQ(read_all(stream), counting<int32_t>(2 * kShards));
-  ::setrlimit(RLIMIT_NOFILE, &usual);
 }
 
 TEST(TokenStream, NamesMissingFiles) {

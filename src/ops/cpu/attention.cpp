@@ -52,15 +52,8 @@ struct Layout {
 
 // Softmax over the first `valid` of `count` scores, the rest becoming 0; returns the log-sum-exp.
 float softmax_row(float* x, int64_t valid, int64_t count) {
-  float max = x[0];
-#pragma omp simd reduction(max : max)
-  for (int64_t j = 0; j < valid; ++j) max = x[j] > max ? x[j] : max;
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < valid; ++j) {
-    x[j] = exp_f32(x[j] - max);
-    sum += x[j];
-  }
+  const float max = max_of(x, valid);
+  const float sum = exp_and_sum(x, x, max, valid);
   const float inverse = 1.0f / sum;
   for (int64_t j = 0; j < valid; ++j) x[j] *= inverse;
   std::fill(x + valid, x + count, 0.0f);

@@ -16,19 +16,18 @@ struct Softmax {
   float max, sum;
 };
 
-// Where x may be written, it becomes exp(x - max). One function, so that both uses add in one
-// order.
+// Also exp(x - max), in place, if `Float` is not const. The sum is taken a chunk at a time, in the
+// same order either way.
 template <class Float>
 Softmax softmax_of(Float* x, int64_t width) {
-  float max = x[0];
-#pragma omp simd reduction(max : max)
-  for (int64_t j = 0; j < width; ++j) max = x[j] > max ? x[j] : max;
+  constexpr int64_t kChunk = 1024;
+  float chunk[kChunk];
+  const float max = max_of(x, width);
   float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t j = 0; j < width; ++j) {
-    const float e = exp_f32(x[j] - max);
-    if constexpr (!std::is_const_v<Float>) x[j] = e;
-    sum += e;
+  for (int64_t begin = 0; begin < width; begin += kChunk) {
+    float* out = chunk;
+    if constexpr (!std::is_const_v<Float>) out = x + begin;
+    sum += exp_and_sum(out, x + begin, max, std::min(kChunk, width - begin));
   }
   return {max, sum};
 }

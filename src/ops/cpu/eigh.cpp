@@ -69,7 +69,7 @@ bool eigh_f64(float* values, float* vectors, const float* matrix, int64_t n) {
 
 Shape eigh_scratch(int64_t n, EighPrecision precision) {
   const int64_t floats = rounded(n * n) + rounded(real_work(n)) + rounded(integer_work(n));
-  return {max_threads(), precision == EighPrecision::float32 ? floats : 0};
+  return {threads_of_operation(), precision == EighPrecision::float32 ? floats : 0};
 }
 
 void eigh(const Tensor& values, const Tensor& vectors, const Tensor& matrix, const Tensor& state,

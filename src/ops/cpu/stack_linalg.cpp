@@ -113,7 +113,7 @@ void eigenvalue_bound(const Tensor& out, const Tensor& matrix) {
 }
 
 Shape power_iteration_scratch(int64_t n, int64_t pool) {
-  return {max_threads(), 2, pool, padded(n)};
+  return {threads_of_operation(), 2, pool, padded(n)};
 }
 
 void power_iteration(const Tensor& out, const Tensor& matrix, const PowerIteration& options,

@@ -41,13 +41,6 @@ void panel(float* c, const float* a, const float* b, int64_t n, int64_t begin, i
 
 }  // namespace
 
-int64_t stack_batch(int64_t n) {
-  // About four products of n = 256 for every thread at once: enough to share out evenly, and six
-  // such stacks stay within 3 MiB per thread.
-  const int64_t threads = max_threads();
-  return std::max(threads, 4 * threads * (256 * 256) / std::max<int64_t>(64, n * n));
-}
-
 void round_operand(const Tensor& out, const Tensor& operand, const SymmetricMatmul& options) {
   const auto round_all = [&](auto round) {
     for_each_chunk(operand, [&](int64_t s, int64_t begin, int64_t end) {

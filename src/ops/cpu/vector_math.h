@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 
 namespace dashlm::cpu {
 
@@ -32,6 +33,30 @@ inline float exp_f32(float x) {
   const float value = 2.0f * p * scale;  // in this order no intermediate result is subnormal
   const float bounded = x < kLowest ? 0.0f : value;
   return x > kHighest ? std::bit_cast<float>(0x7F800000u) : bounded;
+}
+
+// The largest of count >= 1 numbers; NaN if one of them is a NaN without sign. Compares integers in
+// the order of the floats, since compilers vectorise no maximum of floats without -ffast-math.
+inline float max_of(const float* x, int64_t count) {
+  const auto flip = [](int32_t bits) { return bits ^ ((bits >> 31) & 0x7FFFFFFF); };  // its inverse
+  int32_t largest = std::numeric_limits<int32_t>::min();
+#pragma omp simd reduction(max : largest)
+  for (int64_t j = 0; j < count; ++j) {
+    const int32_t key = flip(std::bit_cast<int32_t>(x[j]));
+    largest = key > largest ? key : largest;
+  }
+  return std::bit_cast<float>(flip(largest));
+}
+
+// out = exp(x - shift), which may be in place; returns the sum of out. Two loops, since clang
+// vectorises no sum of conditional terms, which exp_f32() gives.
+inline float exp_and_sum(float* out, const float* x, float shift, int64_t count) {
+#pragma omp simd
+  for (int64_t j = 0; j < count; ++j) out[j] = exp_f32(x[j] - shift);
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t j = 0; j < count; ++j) sum += out[j];
+  return sum;
 }
 
 }  // namespace dashlm::cpu

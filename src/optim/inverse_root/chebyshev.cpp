@@ -50,9 +50,15 @@ class Chebyshev final : public StackRoot {
     return config_.ridge_type == RidgeType::absolute ? config_.ridge : 0.0;
   }
 
-  RootResult solve(Context& context, RootBatch& batch) override {
+  void prepare(double exponent) override {
+    if (exponent == fitted_exponent_) return;
+    coefficients_ = fit(exponent, config_.ridge, config_.degree);
+    fitted_exponent_ = exponent;
+  }
+
+  RootResult solve(Context& context, RootBatch& batch) const override {
     add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
-    const std::vector<float>& c = coefficients(batch.exponent);
+    const std::vector<float>& c = coefficients_;
     const Shape shape = batch.matrix.shape;
     const Tensor& x = batch.matrix;
     Tensor b = context.scratch.take("chebyshev.B", shape);
@@ -78,14 +84,6 @@ class Chebyshev final : public StackRoot {
   }
 
  private:
-  const std::vector<float>& coefficients(double exponent) {
-    if (exponent != fitted_exponent_) {
-      coefficients_ = fit(exponent, config_.ridge, config_.degree);
-      fitted_exponent_ = exponent;
-    }
-    return coefficients_;
-  }
-
   const ChebyshevConfig config_;
   double fitted_exponent_ = 0;
   std::vector<float> coefficients_;

@@ -37,7 +37,7 @@ class CoupledNewton final : public StackRoot {
     return config_.ridge_type == RidgeType::absolute ? config_.ridge : 0.0;
   }
 
-  RootResult solve(Context& context, RootBatch& batch) override {
+  RootResult solve(Context& context, RootBatch& batch) const override {
     add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
     const int64_t p = root_order(batch.exponent);
     const double order = static_cast<double>(p), start = (order + 1) / 2;

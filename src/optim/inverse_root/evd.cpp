@@ -21,7 +21,7 @@ class Evd final : public StackRoot {
  protected:
   bool is_iterative() const override { return false; }
 
-  RootResult solve(Context& context, RootBatch& batch) override {
+  RootResult solve(Context& context, RootBatch& batch) const override {
     const Shape shape = batch.matrix.shape;
     const auto take = [&](const char* name, Shape s) { return context.scratch.take(name, s); };
     const Tensor values = take("evd.values", {shape[0], shape[1]});

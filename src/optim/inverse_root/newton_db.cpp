@@ -42,7 +42,7 @@ class NewtonDb final : public StackRoot {
     return config_.ridge_type == RidgeType::absolute ? config_.ridge : 0.0;
   }
 
-  RootResult solve(Context& context, RootBatch& batch) override {
+  RootResult solve(Context& context, RootBatch& batch) const override {
     add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
     const auto take = [&](const char* name) {
       return context.scratch.take(name, batch.matrix.shape);

@@ -1,7 +1,8 @@
 #include "optim/inverse_root/stack_root.h"
 
-#include <algorithm>
 #include <vector>
+
+#include "ops/stack_batches.h"
 
 namespace dashlm {
 namespace {
@@ -55,9 +56,8 @@ void StackRoot::compute(Context& context, const RootRequest& request,
                  request.block_ids.size(), reports.size());
   }
   check_exponent(request.exponent);
-  const int64_t batch = std::max<int64_t>(1, stack_batch(context, factors.dim(1)));
-  for (int64_t begin = 0; begin < blocks; begin += batch) {
-    const int64_t count = std::min(batch, blocks - begin);
+  prepare(request.exponent);
+  for_each_batch(context, blocks, factors.dim(1), [&](Context& own, int64_t begin, int64_t count) {
     const auto first = static_cast<size_t>(begin), size = static_cast<size_t>(count);
     const Tensor some_factors = factors.rows(begin, count);
     const Tensor some_roots = request.roots.rows(begin, count);
@@ -68,9 +68,9 @@ void StackRoot::compute(Context& context, const RootRequest& request,
                            .block_ids = request.block_ids.subspan(first, size),
                            .seed = request.seed,
                            .step = request.step};
-    compute_batch(context, part,
-                  context.planning() ? std::span<RootReport>{} : reports.subspan(first, size));
-  }
+    compute_batch(own, part,
+                  own.planning() ? std::span<RootReport>{} : reports.subspan(first, size));
+  });
 }
 
 void StackRoot::compute_batch(Context& context, const RootRequest& request,

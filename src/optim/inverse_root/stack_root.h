@@ -35,8 +35,11 @@ class StackRoot : public InverseRoot {
   void compute(Context& context, const RootRequest& request, std::span<RootReport> reports) final;
 
  protected:
-  // Sets `state`, `scale` and, where the method has them, `steps`, `residual` and `condition`.
-  virtual RootResult solve(Context& context, RootBatch& batch) = 0;
+  // Called once before all solve() of a stack.
+  virtual void prepare(double /*exponent*/) {}
+  // Sets `state`, `scale` and, where the method has them, `steps`, `residual` and `condition`. May
+  // be called for several batches at a time.
+  virtual RootResult solve(Context& context, RootBatch& batch) const = 0;
   // Whether a block that is still active at the end ran out of steps.
   virtual bool is_iterative() const { return true; }
   // The ridge, if absolute: blocks are normalised with regard to it.

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Fills the tables of docs/inverse_roots.md from the tests and from `dashlm bench roots`.
+
+    scripts/inverse_root_table.py [BUILD_DIR] [--only accuracy,precision,trace,speed]
+
+Accuracy and precision are what test_inverse_root measured and compared with its tolerances in this
+very run; speed is that of this machine. A table stands between <!-- NAME --> and <!-- /NAME -->.
+"""
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+DOCUMENT = ROOT / "docs" / "inverse_roots.md"
+
+
+def markdown(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def run_tests(build, pattern):
+    """Every test that matches, as a dict of its properties; stops if one fails."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as out:
+        command = [build / "tests" / "test_inverse_root", f"--gtest_filter={pattern}",
+                   f"--gtest_output=json:{out.name}", "--gtest_brief=1"]
+        if subprocess.run(command, stdout=sys.stderr).returncode != 0:
+            sys.exit("tests fail: no table is made of them")
+        report = json.load(open(out.name))
+    return [test for suite in report["testsuites"] for test in suite["testsuite"]]
+
+
+def accuracy(build):
+    columns = [("OfEvd", "float32_ridge_1e-10"), ("OfEvd", "float32_ridge_1e-05"),
+               ("OfEvd", "float64_ridge_1e-10"), ("OfEvd", "float64_ridge_1e-05"),
+               ("OfCoupledNewton", "frobenius"), ("OfCoupledNewton", "multi_power_iteration"),
+               ("OfNewtonDb", "frobenius"), ("OfNewtonDb", "multi_power_iteration"),
+               ("OfChebyshev", "bound")]
+    errors = {}
+    for test in run_tests(build, "Cases/RootAccuracy.*"):
+        kind, case = test["name"].split("/")
+        name, p = re.fullmatch(r"(.*)_p(\d)", case).groups()
+        for key, value in test.items():
+            errors.setdefault((p, name), {})[(kind, key)] = value
+    header = ["matrix", "EVD, ridge 1e-10", "1e-5", "EVD float64, 1e-10", "1e-5", "CN, Frobenius",
+              "CN, pooled power it.", "NDB, Frobenius", "NDB, pooled power it.", "Chebyshev"]
+    text = []
+    for p in "42":
+        rows = [[name.replace("_", " ")] + [found.get(column, "") for column in columns]
+                for (order, name), found in errors.items() if order == p]
+        text.append(f"e = 1/{p}:\n\n" + markdown(header, rows))
+    return "\n\n".join(text)
+
+
+def precision(build):
+    precisions = ["fp32", "tf32", "fp16", "bf16"]
+    rows = []
+    for test in run_tests(build, "Conditions/HalfPrecision.IsRecorded/*"):
+        for method, title in (("coupled_newton", "CN"), ("newton_db", "NDB")):
+            rows.append([test["name"].split("/")[1], title] +
+                        [test[f"{method}_{kind}"] for kind in precisions])
+    return markdown(["condition", "method"] + precisions, rows)
+
+
+def dashlm(build, *arguments):
+    command = [build / "dashlm", "bench", "roots", "--json", *arguments]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def trace(build):
+    text = []
+    for one in dashlm(build, "--trace")["traces"]:
+        steps = len(one["ratio"][0])
+        rows = [[f"1e-{i}" if i else "1"] + [f"{ratio:.3f}" for ratio in ratios]
+                for i, ratios in enumerate(one["ratio"])]
+        text.append(f"{one['method']}, {one['scaling']}, s = {one['scale']:.2f}·λ_max:\n\n" +
+                    markdown(["λ/λ_max, step"] + [str(k + 1) for k in range(steps)], rows))
+    return "\n\n".join(text)
+
+
+def speed(build):
+    found = dashlm(build)
+    rows = [[str(r["n"]), str(r["blocks"]), r["method"], f"{r['ms_per_block']:.2f}",
+             f"{r['products']:.1f}", f"{r['gflops']:.0f}", f"{r['sgemm_peak_gflops']:.0f}",
+             f"{r['ratio_to_peak']:.2f}"] for r in found["roots"]]
+    header = ["n", "blocks", "method", "ms a block", "products", "GFLOP/s", "SGEMM peak", "ratio"]
+    return f"{found['device']}:\n\n" + markdown(header, rows)
+
+
+def main():
+    tables = {"accuracy": accuracy, "precision": precision, "trace": trace, "speed": speed}
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--only", default=",".join(tables), help="tables to make")
+    options = parser.parse_args()
+    text = DOCUMENT.read_text()
+    for name in options.only.split(","):
+        table = tables[name](options.build)
+        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if not pattern.search(text):
+            sys.exit(f"{DOCUMENT} has no place for the table {name}")
+        text = pattern.sub(lambda match: match[1] + table + "\n" + match[2], text)
+    DOCUMENT.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

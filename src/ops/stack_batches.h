@@ -1,0 +1,21 @@
+// Working off a stack in batches of blocks, so that scratch memory is bounded and a batch's data
+// stay in cache.
+#pragma once
+
+#include <functional>
+
+#include "ops/context.h"
+
+namespace dashlm {
+
+// Calls body(context, begin, count) for consecutive batches that together cover the blocks
+// [0, blocks), each a matrix of order n. `body` may be called from several threads at a time, each
+// with a context and scratch memory of its own, and must write only to what belongs to its blocks.
+//
+// On a CPU a thread takes a batch from beginning to end where there are blocks enough: no operation
+// then waits for other threads, and all its intermediate results stay in the thread's cache.
+void for_each_batch(
+    Context& context, int64_t blocks, int64_t n,
+    const std::function<void(Context& context, int64_t begin, int64_t count)>& body);
+
+}  // namespace dashlm
