@@ -50,7 +50,7 @@ def accuracy(build):
               "CN, pooled power it.", "NDB, Frobenius", "NDB, pooled power it.", "Chebyshev"]
     text = []
     for p in "42":
-        rows = [[name.replace("_", " ")] + [found.get(column, "") for column in columns]
+        rows = [[re.sub("em(?=[0-9])", "e-", " ".join(name.split("_")).replace("  ", ", "))] + [found.get(column, "") for column in columns]
                 for (order, name), found in errors.items() if order == p]
         text.append(f"e = 1/{p}:\n\n" + markdown(header, rows))
     return "\n\n".join(text)

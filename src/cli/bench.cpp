@@ -1,5 +1,6 @@
 // `dashlm bench step`: the speed of a training step beside the machine's own peak.
-// `dashlm bench data`: the speed of the loader alone.
+// `dashlm bench data`: the speed of the loader alone. bench_optimizer.cpp and bench_roots.cpp have
+// more.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -7,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/timer.h"
+#include "cli/bench.h"
 #include "cli/commands.h"
 #include "config/config.h"
 #include "ops/peak.h"
@@ -14,13 +16,6 @@
 
 namespace dashlm {
 namespace {
-
-struct Options {
-  std::string config;
-  std::vector<std::string> overrides;
-  int64_t steps = 10;
-  bool json = false;
-};
 
 // Random tokens: the arithmetic is the same as on text, and no data is needed.
 Batch random_batch(const RunConfig& config) {
@@ -50,7 +45,7 @@ void print(const Json& json, bool as_json) {
   }
 }
 
-void bench_step(const Options& options) {
+void bench_step(const BenchOptions& options) {
   const RunConfig config = load_run_config(options.config, options.overrides);
   const auto device = open_device(config.device, static_cast<int>(config.threads));
   Engine engine(*device, config);
@@ -85,7 +80,7 @@ void bench_step(const Options& options) {
         options.json);
 }
 
-void bench_data(const Options& options) {
+void bench_data(const BenchOptions& options) {
   const RunConfig config = load_run_config(options.config, options.overrides);
   const TokenStream stream(config.data.train, config.model.vocab_size);
   const SampleOrder order(stream.size(), config.model.seq_len,
@@ -104,8 +99,8 @@ void bench_data(const Options& options) {
 }
 
 void add_bench(CLI::App& bench, const char* name, const char* help, int64_t steps,
-               void (*run)(const Options&)) {
-  auto options = std::make_shared<Options>();
+               void (*run)(const BenchOptions&)) {
+  auto options = std::make_shared<BenchOptions>();
   options->steps = steps;
   CLI::App* command = bench.add_subcommand(name, help);
   command->add_option("CONFIG", options->config, "JSON file")->required();
@@ -125,6 +120,9 @@ void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "measure speed");
   bench->require_subcommand(1);
   add_bench(*bench, "step", "a training step on random tokens, and the SGEMM peak", 10, bench_step);
+  add_bench(*bench, "optimizer", "an update of dash or shampoo by phase, for each stacking", 5,
+            bench_optimizer);
+  add_bench_roots(*bench);
   add_bench(*bench, "data", "the data loader alone", 1000, bench_data);
 }
 

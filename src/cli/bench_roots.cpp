@@ -1,4 +1,4 @@
-#include "cli/bench_roots.h"
+#include "cli/bench.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -261,7 +261,7 @@ void bench_trace(Device& device, const Options& options) {
 
 }  // namespace
 
-void add_bench_roots_command(CLI::App& bench) {
+void add_bench_roots(CLI::App& bench) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
       bench.add_subcommand("roots", "speed of the inverse roots, or (--trace) their convergence");

@@ -77,11 +77,4 @@ void initialize_parameter(const Parameter& parameter, size_t index, uint64_t see
   }
 }
 
-void initialize_parameters(const ParameterLayout& layout, uint64_t seed, float* host) {
-  for (size_t i = 0; i < layout.parameters().size(); ++i) {
-    const Parameter& parameter = layout.parameters()[i];
-    initialize_parameter(parameter, i, seed, host + parameter.offset);
-  }
-}
-
 }  // namespace dashlm

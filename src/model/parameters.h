@@ -66,7 +66,4 @@ LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& con
 // of (seed, index, element) alone.
 void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, float* host);
 
-// All of them; host memory of layout.elements() floats.
-void initialize_parameters(const ParameterLayout& layout, uint64_t seed, float* host);
-
 }  // namespace dashlm

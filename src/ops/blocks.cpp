@@ -43,18 +43,17 @@ void update_square_average(Context& context, const Tensor& average, const Tensor
 void apply_block_update(Context& context, const Tensor& flat, const Tensor& places,
                         const BlockTensors& tensors, const BlockUpdate& update,
                         const Tensor& ratios) {
-  const Tensor& mean = *tensors.mean;
+  const Tensor& mean = tensors.mean;
   expect_places("apply_block_update", places, mean);
   expect("apply_block_update", ratios, {mean.dim(0)});
-  expect("apply_block_update", *tensors.lr_scale, {mean.dim(0)});
-  for (const Tensor* tensor : {tensors.direction, tensors.variance, tensors.velocity}) {
+  expect("apply_block_update", tensors.lr_scale, {mean.dim(0)});
+  for (const Tensor* tensor : {&tensors.direction, tensors.variance, tensors.velocity}) {
     if (tensor) expect("apply_block_update", *tensor, mean.shape);
   }
   const bool needs_variance =
       update.grafting == Grafting::adam || update.grafting == Grafting::adagrad;
-  if ((needs_variance && !tensors.variance) || (update.momentum > 0 && !tensors.velocity) ||
-      (update.grafting == Grafting::none && !tensors.direction)) {
-    fail_runtime("apply_block_update: {} lacks the variance, velocity or direction its rule needs",
+  if ((needs_variance && !tensors.variance) || (update.momentum > 0 && !tensors.velocity)) {
+    fail_runtime("apply_block_update: {} lacks the variance or velocity its rule needs",
                  mean.text());
   }
   DASHLM_DISPATCH(context, apply_block_update, flat, places, tensors, update, ratios);

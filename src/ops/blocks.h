@@ -43,6 +43,7 @@ struct EnumNames<Grafting> {
 };
 
 struct BlockUpdate {
+  bool preconditioned = false;
   float lr = 0;
   float weight_decay = 0;  // decoupled: W · (1 - lr · weight_decay) first
   Grafting grafting = Grafting::adam;
@@ -53,17 +54,17 @@ struct BlockUpdate {
   bool nesterov = false;
 };
 
-// The tensors of a stack, all (N, r, c). A null pointer means that there is no such thing.
+// The tensors of a stack of blocks (N, r, c).
 struct BlockTensors {
-  const Tensor* direction = nullptr;  // U = L̄·M̃·R̄; null: the grafting rule's own update is made
-  const Tensor* mean = nullptr;       // M̃
-  const Tensor* variance = nullptr;  // V: adam and adagrad
-  const Tensor* velocity = nullptr;  // M: with momentum
-  const Tensor* lr_scale = nullptr;  // (N): multiplies each block's learning rate; required
+  const Tensor& direction;           // (N, r, c): U = L̄·M̃·R̄ if preconditioned; used up
+  const Tensor& mean;                // (N, r, c): M̃
+  const Tensor& lr_scale;            // (N): multiplies each block's learning rate
+  const Tensor* variance = nullptr;  // (N, r, c): V; adam and adagrad
+  const Tensor* velocity = nullptr;  // (N, r, c): M; with momentum
 };
 
 // Updates the blocks of `flat` in place. With Pg by the grafting rule, per block:
-//   P = U · ‖Pg‖_F / (‖U‖_F + 1e-16)       (without direction: P = Pg)
+//   P = U · ‖Pg‖_F / (‖U‖_F + 1e-16)       (not preconditioned: P = Pg)
 //   M = μ·M + P and P = M, or P = P + μ·M with Nesterov
 //   W = W·(1 - lr·wd) - lr·P
 // ratios (N) = ‖Pg‖_F / (‖U‖_F + 1e-16), for statistics; 1 where there is none.

@@ -143,11 +143,13 @@ void Dash::update(Context& context, const UpdateStep& step) {
   times_.update = timer.milliseconds();
 }
 
+// Enough blocks at a time to share out, few enough that what one operation leaves is still in cache
+// for the next; scratch memory is then a small part of the parameters.
 template <class Body>
-void Dash::for_batches(const Context& context, const BlockStack& stack, const Body& body) const {
+void Dash::for_batches(const BlockStack& stack, const Body& body) const {
+  constexpr int64_t kElements = 1 << 20, kFewest = 8;
   const int64_t count = std::ssize(stack.blocks);
-  const int64_t batch =
-      std::max<int64_t>(1, stack_batch(context, std::max(stack.rows, stack.cols)));
+  const int64_t batch = std::max(kFewest, kElements / (stack.rows * stack.cols));
   for (int64_t begin = 0; begin < count; begin += batch)
     body(begin, std::min(batch, count - begin));
 }
@@ -164,7 +166,7 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
     update_factors(context, factors.rows(range.first + begin, gradient.dim(0)), gradient, side,
                    beta_factors, new_weight(config_.beta_factors));
   };
-  for_batches(context, shape, [&](int64_t begin, int64_t count) {
+  for_batches(shape, [&](int64_t begin, int64_t count) {
     const ArenaScope scope(context.scratch);
     const Tensor gradient = context.scratch.take("gradient", {count, shape.rows, shape.cols});
     Timer timer;
@@ -251,6 +253,7 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
   const double variance_correction =
       config_.grafting == Grafting::adam ? bias_correction(config_.beta_graft, step.update) : 1.0;
   const BlockUpdate rule{
+      .preconditioned = preconditioned,
       .lr = static_cast<float>(step.lr),
       .weight_decay = static_cast<float>(decay),
       .grafting = config_.grafting,
@@ -259,7 +262,7 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
       .variance_correction = static_cast<float>(variance_correction),
       .momentum = static_cast<float>(config_.momentum),
       .nesterov = config_.nesterov};
-  for_batches(context, shape, [&](int64_t begin, int64_t count) {
+  for_batches(shape, [&](int64_t begin, int64_t count) {
     const ArenaScope scope(context.scratch);
     const auto part = [&](const Tensor& tensor) {
       return tensor.rank() == 0 ? Tensor{} : tensor.rows(begin, count);
@@ -269,24 +272,20 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
     };
     const Tensor mean = part(state.mean), variance = part(state.variance);
     const Tensor velocity = part(state.velocity), lr_scale = part(state.lr_scale);
-    Tensor direction = mean;
-    if (preconditioned) {
+    const Tensor direction = context.scratch.take("direction", mean.shape);
+    if (preconditioned && shape.right.count > 0) {
       const Tensor left = context.scratch.take("left", mean.shape);
       matmul(context, left, roots(shape.left), mean);
-      direction = left;
-      if (shape.right.count > 0) {
-        direction = context.scratch.take("direction", mean.shape);
-        matmul(context, direction, left, roots(shape.right));
-      }
+      matmul(context, direction, left, roots(shape.right));
+    } else if (preconditioned) {
+      matmul(context, direction, roots(shape.left), mean);
     }
-    // Without grafting the direction is the only size there is, from the first update on.
-    const bool directed = preconditioned || config_.grafting == Grafting::none;
     apply_block_update(context, weights_, part(state.places),
-                       {.direction = directed ? &direction : nullptr,
-                        .mean = &mean,
+                       {.direction = direction,
+                        .mean = mean,
+                        .lr_scale = lr_scale,
                         .variance = has_variance() ? &variance : nullptr,
-                        .velocity = config_.momentum > 0 ? &velocity : nullptr,
-                        .lr_scale = &lr_scale},
+                        .velocity = config_.momentum > 0 ? &velocity : nullptr},
                        rule, part(state.ratios));
   });
 }

@@ -55,9 +55,9 @@ class Dash final : public Optimizer {
   double exponent_of(const FactorStack& stack) const {
     return stack.one_sided ? config_.vector_exponent : config_.exponent;
   }
-  // Calls body(begin, count) for parts of a stack that fit the device's caches.
+  // Calls body(begin, count) for consecutive parts of a stack.
   template <class Body>
-  void for_batches(const Context& context, const BlockStack& stack, const Body& body) const;
+  void for_batches(const BlockStack& stack, const Body& body) const;
 
   void accumulate(Context& context, size_t stack, const UpdateStep& step);
   void refresh_roots(Context& context, int64_t update);

@@ -47,8 +47,10 @@ void Engine::walk_through() {
   for (int64_t first = 0; first < batch.sequences; first += micro) {
     micro_batch(batch, first, std::min(micro, batch.sequences - first), 1.0f);
   }
+  const double model_flops = context_.flops;
   update({});
   plan_.step_flops = context_.flops;
+  plan_.update_flops = context_.flops - model_flops;
   evaluate({micro, length, {}, {}, {}});
   plan_.weights = weights_arena_.peak_bytes();
   plan_.gradients = gradients_arena_.peak_bytes();

@@ -1,7 +1,7 @@
 // Bad input gets an error that names what is wrong, and exit code 1.
 #include "cli/run_fixture.h"
 
-namespace dashlm::test {
+namespace dashlm::testing {
 namespace {
 
 class ErrorTest : public RunTest {
@@ -82,4 +82,4 @@ TEST_F(ErrorTest, ConfigCommandListsEveryKeyOfAResolvedConfig) {
 }
 
 }  // namespace
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

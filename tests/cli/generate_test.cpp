@@ -1,7 +1,7 @@
 // From text to text: tokenizer, dataset, training, generation.
 #include "cli/run_fixture.h"
 
-namespace dashlm::test {
+namespace dashlm::testing {
 namespace {
 
 class GenerateTest : public RunTest {
@@ -56,4 +56,4 @@ TEST_F(GenerateTest, WritesWhatItLearned) {
 }
 
 }  // namespace
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

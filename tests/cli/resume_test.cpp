@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "cli/run_fixture.h"
 
-namespace dashlm::test {
+namespace dashlm::testing {
 namespace fs = std::filesystem;
 namespace {
 
@@ -112,7 +112,7 @@ TEST_F(ResumeTest, FullDiskKeepsThePreviousCheckpoint) {
   ASSERT_EQ(train().exit_code, 0);
   fs::remove_all(out() + "/checkpoints/step_00000020");
   fs::remove_all(out() + "/checkpoints/step_00000024");
-  const ProcessResult full = test::run(train_command({"--resume"}), [] {
+  const ProcessResult full = testing::run(train_command({"--resume"}), [] {
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{40000, 40000};
     setrlimit(RLIMIT_FSIZE, &limit);
@@ -155,4 +155,4 @@ TEST_F(ResumeTest, AnotherModelVocabularyOptimizerOrDataIsRefused) {
 }
 
 }  // namespace
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace dashlm::test {
+namespace dashlm::testing {
 namespace fs = std::filesystem;
 
 void RunTest::SetUp() {
@@ -84,13 +84,13 @@ std::vector<std::string> RunTest::train_command(const std::vector<std::string>& 
 }
 
 ProcessResult RunTest::train(const std::vector<std::string>& extra) const {
-  return test::run(train_command(extra));
+  return testing::run(train_command(extra));
 }
 
 ProcessResult RunTest::dashlm(const std::vector<std::string>& arguments) const {
   std::vector<std::string> command = {DASHLM_BINARY};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  return test::run(command);
+  return testing::run(command);
 }
 
 std::vector<Json> RunTest::metrics(const std::string& run, const std::string& kind) {
@@ -122,4 +122,4 @@ std::vector<std::string> RunTest::checkpoints(const std::string& run) const {
   return names;
 }
 
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

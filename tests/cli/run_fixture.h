@@ -10,11 +10,11 @@
 
 #include "support/process.h"
 
-namespace dashlm::test {
+namespace dashlm::testing {
 
 using Json = nlohmann::ordered_json;
 
-class RunTest : public testing::Test {
+class RunTest : public ::testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;
@@ -46,4 +46,4 @@ class RunTest : public testing::Test {
   std::filesystem::path directory_;
 };
 
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

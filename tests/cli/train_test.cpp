@@ -3,7 +3,7 @@
 
 #include "cli/run_fixture.h"
 
-namespace dashlm::test {
+namespace dashlm::testing {
 namespace fs = std::filesystem;
 namespace {
 
@@ -44,8 +44,8 @@ TEST_F(TrainTest, ResultsDoNotDependOnThreads) {
     if (reference.empty()) reference = losses(run);
     EXPECT_EQ(losses(run), reference) << threads << " threads";
     const std::string weights = run + "/checkpoints/step_00000024/model.safetensors";
-    EXPECT_TRUE(test::run({"/usr/bin/cmp", weights,
-                           path("threads1/checkpoints/step_00000024/model.safetensors")})
+    EXPECT_TRUE(testing::run({"/usr/bin/cmp", weights,
+                              path("threads1/checkpoints/step_00000024/model.safetensors")})
                     .exit_code == 0);
   }
 }
@@ -123,4 +123,4 @@ TEST_F(TrainTest, PlanPredictsPeakMemory) {
 }
 
 }  // namespace
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

@@ -109,13 +109,14 @@ TEST_P(HalfPrecision, OfEightBitsMakesBothDiverge) {
 
 // For the table in the documentation: error against the same iteration in float64, or "failed".
 TEST_P(HalfPrecision, IsRecorded) {
-  for (const auto& [precision, name] : EnumNames<MatmulPrecision>::names) {
+  for (const auto& choice : EnumNames<MatmulPrecision>::names) {
+    const MatmulPrecision precision = choice.first;
     const RootRun cn = run_roots(with_products<CoupledNewtonConfig>(precision), {block_});
     const RootRun ndb = run_roots(with_products<NewtonDbConfig>(precision), {block_});
     const auto record = [&](const char* method, const RootRun& run, const Dense& expected) {
       const bool failed = run.reports[0].status == RootStatus::failed;
       const double error = relative_error(run.root(0), expected);
-      RecordProperty(fmt::format("{}_{}", method, name),
+      RecordProperty(fmt::format("{}_{}", method, choice.second),
                      failed ? "failed" : fmt::format("{:.1e}", error));
       EXPECT_LT(error, precision == MatmulPrecision::fp32 ? 1e-3 : 100.0) << method;
     };

@@ -124,7 +124,8 @@ TEST(Llama, TheHeadIsIndependentOfItsChunks) {
   EXPECT_LE(relative_difference(TinyLlama::floats(llama.gradients()), whole), 16 * kRoundoff);
 }
 
-// The prompt at once, then token by token; each step's logits are a row of the whole's.
+// The prompt at once, then token by token; each step's logits are a row of the whole's. Either is
+// within 40 roundoffs of the exact ones (gradients_test.cpp), so they differ by sqrt(2) times that.
 TEST(Llama, DecodingWithACacheGivesTheLogitsOfTheWhole) {
   constexpr int64_t kLength = 70;
   for (const int64_t prompt : {int64_t{1}, int64_t{66}, kLength}) {
@@ -148,7 +149,7 @@ TEST(Llama, DecodingWithACacheGivesTheLogitsOfTheWhole) {
       EXPECT_EQ(cache.length, past);
       const Doubles expected = values(whole.rows(past - 1, 1));
       const double size = norm(expected.data(), whole.dim(1)) / std::sqrt(whole.dim(1));
-      expect_within(logits, expected, Doubles(expected.size(), 40 * kRoundoff * size));
+      expect_within(logits, expected, Doubles(expected.size(), 60 * kRoundoff * size));
     }
     llama.run([&](Context& context, Arena& arena) {
       expect_runtime_failure({"does not fit"}, [&] {

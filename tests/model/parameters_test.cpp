@@ -3,6 +3,7 @@
 #include <set>
 
 #include "support/lab.h"
+#include "support/tiny_llama.h"
 
 namespace dashlm::testing {
 namespace {
@@ -94,7 +95,7 @@ TEST(InitializeParameters, HasTheDeviationsOfTheModel) {
   const ModelConfig config = resolved({.n_layer = 3, .d_model = 64, .vocab_size = 200});
   const ParameterLayout layout(config);
   std::vector<float> values(static_cast<size_t>(layout.elements()));
-  initialize_parameters(layout, 42, values.data());
+  initialize_all(layout, 42, values.data());
   for (const Parameter& p : layout.parameters()) {
     const float* x = values.data() + p.offset;
     const auto n = static_cast<double>(p.elements());
@@ -118,7 +119,7 @@ TEST(InitializeParameters, NoDeviationMeansZeroMatricesAndNormsOfOne) {
   const ParameterLayout layout(
       resolved({.n_layer = 1, .d_model = 8, .n_head = 2, .vocab_size = 5, .init_std = 0}));
   std::vector<float> values(static_cast<size_t>(layout.elements()), 7);
-  initialize_parameters(layout, 1, values.data());
+  initialize_all(layout, 1, values.data());
   for (const Parameter& p : layout.parameters()) {
     EXPECT_EQ(std::vector<float>(values.data() + p.offset, values.data() + p.offset + p.elements()),
               std::vector<float>(static_cast<size_t>(p.elements()), p.is_matrix() ? 0.0f : 1.0f))
@@ -132,7 +133,7 @@ TEST(InitializeParameters, DependsOnTheSeedAndNothingElse) {
   const auto draw = [&](uint64_t seed, int threads) {
     const ThreadScope scope(threads);
     std::vector<float> values(static_cast<size_t>(layout.elements()));
-    initialize_parameters(layout, seed, values.data());
+    initialize_all(layout, seed, values.data());
     return values;
   };
   const std::vector<float> first = draw(1, 1);

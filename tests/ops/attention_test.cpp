@@ -71,9 +71,13 @@ Bounds bounds(const Case& c) {
         double lse = 0;
         const Doubles p = reference::attention_row(qkv, s, b, t, head, lse);
         const double relative = weight_error(qkv, s, b, t, head);
-        bound.lse[static_cast<size_t>(s.of_lse(b, t, head))] = relative + kRoundoff * std::abs(lse);
+        // max + log(sum): both terms and the result are rounded, and the sum has up to t + 1 terms.
+        bound.lse[static_cast<size_t>(s.of_lse(b, t, head))] =
+            relative + kRoundoff * (std::abs(lse) + 2 * std::log(static_cast<double>(t + 1)));
         const auto o = static_cast<size_t>(s.of_out(b, t, head));
         const auto q = static_cast<size_t>(s.of_query(b, t, head));
+        // The backward pass takes weights as exp(score - lse), from a rounded lse.
+        const double again = relative + 2 * kRoundoff * std::abs(lse);
         const double d_norm = norm(d_out.data() + o, s.width);
         const double mean =
             reference::dot(d_out, s.of_out(b, t, head), exact.out, s.of_out(b, t, head), s.width);
@@ -87,14 +91,14 @@ Bounds bounds(const Case& c) {
           const double d_p_error =
               2 * kRoundoff * d_norm *
                   (norm(qkv.data() + v, s.width) + norm(exact.out.data() + o, s.width)) +
-              relative * std::abs(mean);
+              again * std::abs(mean);
           const double d_score_error =
-              scale * weight * (2 * relative * std::abs(d_p - mean) + d_p_error);
+              scale * weight * (2 * again * std::abs(d_p - mean) + d_p_error);
           for (size_t e = 0; e < width; ++e) {
             bound.out[o + e] += std::pow(2 * relative * weight * qkv[v + e], 2);
             bound.d_qkv[q + e] += std::pow(d_score_error * qkv[k + e], 2);
             bound.d_qkv[k + e] += std::pow(d_score_error * qkv[q + e], 2);
-            bound.d_qkv[v + e] += std::pow(2 * relative * weight * d_out[o + e], 2);
+            bound.d_qkv[v + e] += std::pow(2 * again * weight * d_out[o + e], 2);
           }
         }
       }

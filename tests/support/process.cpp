@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-namespace dashlm::test {
+namespace dashlm::testing {
 namespace {
 
 int unlinked_file() {
@@ -77,4 +77,4 @@ ProcessResult run(const std::vector<std::string>& command, const std::function<v
   return Process(command, prepare).wait();
 }
 
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

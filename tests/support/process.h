@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace dashlm::test {
+namespace dashlm::testing {
 
 struct ProcessResult {
   int exit_code = -1;    // of a program that ended by itself, else 128 + signal
@@ -37,4 +37,4 @@ class Process {
 ProcessResult run(const std::vector<std::string>& command,
                   const std::function<void()>& prepare = {});
 
-}  // namespace dashlm::test
+}  // namespace dashlm::testing

@@ -11,6 +11,14 @@ struct Batch {
   Tensor tokens, targets;  // (N) i32
 };
 
+// Initial values of all parameters, in host memory of layout.elements() floats.
+inline void initialize_all(const ParameterLayout& layout, uint64_t seed, float* host) {
+  for (size_t i = 0; i < layout.parameters().size(); ++i) {
+    const Parameter& parameter = layout.parameters()[i];
+    initialize_parameter(parameter, i, seed, host + parameter.offset);
+  }
+}
+
 class TinyLlama {
  public:
   // `seed` is of the weights.
@@ -20,7 +28,7 @@ class TinyLlama {
         weights_(lab_.normal("weights", {layout_.elements()}, 0)),
         gradients_(lab_.normal("gradients", {layout_.elements()}, 0)),
         table_(lab_.device(), "rope table") {
-    initialize_parameters(layout_, seed, weights_.f32());
+    initialize_all(layout_, seed, weights_.f32());
     make();
     table_.commit();
     make();

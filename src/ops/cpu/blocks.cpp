@@ -41,67 +41,97 @@ void update_factor(float* factor, const ConstMatrix& a, int64_t n, int64_t inner
   }
 }
 
-// The grafting rule's update of element i.
+// The grafting rule's update of an element.
 template <Grafting kRule>
-float graft(float mean, float variance, const BlockUpdate& u) {
+inline float graft(float mean, float variance, float mean_correction, float variance_correction,
+                   float eps) {
   if constexpr (kRule == Grafting::adam || kRule == Grafting::adagrad) {
-    return mean * u.mean_correction / (u.graft_eps + std::sqrt(variance * u.variance_correction));
+    return mean * mean_correction / (eps + std::sqrt(variance * variance_correction));
   } else {
-    return mean * u.mean_correction;
+    return mean * mean_correction;
   }
 }
 
-// What one block needs: pointers to its elements.
+// The elements of one block. Rules without a variance are given the mean in its place.
 struct BlockData {
-  const float *direction, *mean, *variance;
-  float* velocity;
+  float* direction;
+  const float *mean, *variance;
+  float* velocity;  // or null
   int64_t elements;
-  float lr;
 };
 
+// direction = Pg
+template <Grafting kRule>
+void write_graft(const BlockData& b, const BlockUpdate& u) {
+  float* out = b.direction;
+  const float *mean = b.mean, *variance = b.variance;
+  const float mc = u.mean_correction, vc = u.variance_correction, eps = u.graft_eps;
+#pragma omp simd
+  for (int64_t i = 0; i < b.elements; ++i) out[i] = graft<kRule>(mean[i], variance[i], mc, vc, eps);
+}
+
+// ‖Pg‖_F / (‖direction‖_F + 1e-16)
 template <Grafting kRule>
 float graft_ratio(const BlockData& b, const BlockUpdate& u) {
-  double direction = 0, grafted = 0;
-#pragma omp simd reduction(+ : direction, grafted)
+  const float *direction = b.direction, *mean = b.mean, *variance = b.variance;
+  const float mc = u.mean_correction, vc = u.variance_correction, eps = u.graft_eps;
+  double directed = 0, grafted = 0;
+#pragma omp simd reduction(+ : directed, grafted)
   for (int64_t i = 0; i < b.elements; ++i) {
-    const float variance = b.variance ? b.variance[i] : 0.0f;
-    const auto p = static_cast<double>(graft<kRule>(b.mean[i], variance, u));
-    const auto d = static_cast<double>(b.direction[i]);
-    direction += d * d;
+    const auto p = static_cast<double>(graft<kRule>(mean[i], variance[i], mc, vc, eps));
+    const auto d = static_cast<double>(direction[i]);
+    directed += d * d;
     grafted += p * p;
   }
-  return static_cast<float>(std::sqrt(grafted) / (std::sqrt(direction) + 1e-16));
+  return static_cast<float>(std::sqrt(grafted) / (std::sqrt(directed) + 1e-16));
 }
 
-template <Grafting kRule>
-void apply(float* weights, const Place& place, int64_t cols, const BlockData& b,
-           const BlockUpdate& u, float ratio) {
-  const float keep = 1.0f - b.lr * u.weight_decay;
+// velocity = μ·velocity + P for P = ratio·direction; then direction = velocity, or P + μ·velocity.
+void add_momentum(const BlockData& b, const BlockUpdate& u, float ratio) {
+  float *direction = b.direction, *velocity = b.velocity;
+  const float mu = u.momentum, keep = u.nesterov ? ratio : 0.0f, follow = u.nesterov ? mu : 1.0f;
+#pragma omp simd
+  for (int64_t i = 0; i < b.elements; ++i) {
+    const float v = mu * velocity[i] + ratio * direction[i];
+    velocity[i] = v;
+    direction[i] = keep * direction[i] + follow * v;
+  }
+}
+
+// W = keep·W - rate·direction
+void move_weights(float* weights, const Place& place, int64_t cols, const BlockData& b, float keep,
+                  float rate) {
   for (int64_t first = 0, row = 0; first < b.elements; first += cols, ++row) {
     float* w = weights + place.offset + row * place.row_stride;
-    for (int64_t j = 0; j < cols; ++j) {
-      const int64_t i = first + j;
-      float p = b.direction ? ratio * b.direction[i]
-                            : graft<kRule>(b.mean[i], b.variance ? b.variance[i] : 0.0f, u);
-      if (b.velocity) {
-        b.velocity[i] = u.momentum * b.velocity[i] + p;
-        p = u.nesterov ? p + u.momentum * b.velocity[i] : b.velocity[i];
-      }
-      w[j] = keep * w[j] - b.lr * p;
-    }
+    const float* d = b.direction + first;
+#pragma omp simd
+    for (int64_t j = 0; j < cols; ++j) w[j] = keep * w[j] - rate * d[j];
   }
 }
 
+// Gives the direction its size; returns the factor that is still to be applied.
 template <Grafting kRule>
-float update_block(float* weights, const Place& place, int64_t cols, const BlockData& b,
-                   const BlockUpdate& u) {
-  float ratio = 1.0f;
-  if (b.direction) {
-    // Without grafting only the bias of the mean, from which the direction was made, is undone.
-    ratio = kRule == Grafting::none ? u.mean_correction : graft_ratio<kRule>(b, u);
+float size_direction(const BlockData& b, const BlockUpdate& u) {
+  if (!u.preconditioned) {
+    write_graft<kRule>(b, u);
+    return 1.0f;
   }
-  apply<kRule>(weights, place, cols, b, u, ratio);
-  return ratio;
+  // Without grafting only the bias of the mean, from which the direction was made, is undone.
+  return kRule == Grafting::none ? u.mean_correction : graft_ratio<kRule>(b, u);
+}
+
+float size_direction(const BlockData& b, const BlockUpdate& u) {
+  switch (u.grafting) {
+    case Grafting::adam:
+      return size_direction<Grafting::adam>(b, u);
+    case Grafting::adagrad:
+      return size_direction<Grafting::adagrad>(b, u);
+    case Grafting::sgd:
+      return size_direction<Grafting::sgd>(b, u);
+    case Grafting::none:
+      return size_direction<Grafting::none>(b, u);
+  }
+  return 0.0f;
 }
 
 }  // namespace
@@ -150,34 +180,22 @@ void update_square_average(const Tensor& average, const Tensor& x, float beta, f
 
 void apply_block_update(const Tensor& flat, const Tensor& places, const BlockTensors& tensors,
                         const BlockUpdate& update, const Tensor& ratios) {
-  const int64_t cols = tensors.mean->dim(2), elements = tensors.mean->dim(1) * cols;
-  const auto at = [&](const Tensor* tensor, int64_t block) {
-    return tensor ? tensor->f32() + block * elements : nullptr;
-  };
-  float* weights = flat.f32();
+  const int64_t cols = tensors.mean.dim(2), elements = tensors.mean.dim(1) * cols;
+  const Tensor& variance = tensors.variance ? *tensors.variance : tensors.mean;
   parallel_for(places.dim(0), [&](int64_t block) {
-    const BlockData data{at(tensors.direction, block),
-                         at(tensors.mean, block),
-                         at(tensors.variance, block),
-                         at(tensors.velocity, block),
-                         elements,
-                         update.lr * tensors.lr_scale->f32()[block]};
-    const Place place = place_of(places, block);
-    float& ratio = ratios.f32()[block];
-    switch (update.grafting) {
-      case Grafting::adam:
-        ratio = update_block<Grafting::adam>(weights, place, cols, data, update);
-        break;
-      case Grafting::adagrad:
-        ratio = update_block<Grafting::adagrad>(weights, place, cols, data, update);
-        break;
-      case Grafting::sgd:
-        ratio = update_block<Grafting::sgd>(weights, place, cols, data, update);
-        break;
-      case Grafting::none:
-        ratio = update_block<Grafting::none>(weights, place, cols, data, update);
-        break;
+    const int64_t first = block * elements;
+    const BlockData data{tensors.direction.f32() + first, tensors.mean.f32() + first,
+                         variance.f32() + first,
+                         tensors.velocity ? tensors.velocity->f32() + first : nullptr, elements};
+    float ratio = size_direction(data, update);
+    ratios.f32()[block] = ratio;
+    if (data.velocity) {
+      add_momentum(data, update, ratio);
+      ratio = 1.0f;
     }
+    const float lr = update.lr * tensors.lr_scale.f32()[block];
+    move_weights(flat.f32(), place_of(places, block), cols, data, 1.0f - lr * update.weight_decay,
+                 lr * ratio);
   });
 }
 

@@ -1,0 +1,89 @@
+// `dashlm bench optimizer`: one update by phase, for each way of stacking blocks, beside the
+// machine's own peak.
+#include <algorithm>
+#include <iostream>
+
+#include "base/random.h"
+#include "cli/bench.h"
+#include "config/config.h"
+#include "ops/peak.h"
+#include "train/engine.h"
+
+namespace dashlm {
+namespace {
+
+// Gradients of full rank, so that no method finishes early.
+void fill_gradients(Engine& engine) {
+  const CounterRandom random(1, Purpose::benchmark);
+  for (const Parameter& parameter : engine.layout().parameters()) {
+    std::vector<float> host(static_cast<size_t>(parameter.elements()));
+    for (size_t i = 0; i < host.size(); ++i) {
+      host[i] =
+          static_cast<float>(1e-3 * random.normal(static_cast<uint64_t>(parameter.offset) + i));
+    }
+    const Tensor part = ParameterLayout::view(engine.gradients(), parameter);
+    engine.device().upload(part.data, host.data(), part.bytes());
+  }
+}
+
+// The median update of several, all of which refresh every root.
+Json bench_stacking(Device& device, RunConfig config, int64_t steps) {
+  config.optimizer.dash.frequency = 1;
+  config.optimizer.dash.start = 1;
+  Engine engine(device, config);
+  engine.allocate();
+  engine.initialize();
+  fill_gradients(engine);
+  std::vector<UpdateTimes> times;
+  double peak = 0;
+  for (int64_t i = 0; i <= steps; ++i) {
+    peak = std::max(peak, measure_matmul_peak(device, 2));
+    engine.update({.update = i + 1, .lr = 1e-4});
+    if (i > 0) times.push_back(engine.optimizer().times());  // the first one warms up
+  }
+  std::sort(times.begin(), times.end(),
+            [](const UpdateTimes& a, const UpdateTimes& b) { return a.total() < b.total(); });
+  const UpdateTimes& median = times[times.size() / 2];
+  const double gflops = engine.memory_plan().update_flops / median.total() / 1e6;
+  return {{"stacking", enum_name(config.optimizer.dash.stacking)},
+          {"total_ms", median.total()},
+          {"pack_ms", median.pack},
+          {"factors_ms", median.factors},
+          {"roots_ms", median.roots},
+          {"update_ms", median.update},
+          {"gflops", gflops},
+          {"sgemm_peak_gflops", peak / 1e9},
+          {"ratio_to_peak", gflops / (peak / 1e9)}};
+}
+
+}  // namespace
+
+void bench_optimizer(const BenchOptions& options) {
+  RunConfig config = load_run_config(options.config, options.overrides);
+  require(config.optimizer.type != OptimizerType::adamw,
+          "{}: optimizer.type is \"adamw\", which has no phases; use `dashlm bench step`",
+          options.config);
+  const auto device = open_device(config.device, static_cast<int>(config.threads));
+  Json lines = Json::array();
+  for (const auto& [stacking, name] : EnumNames<Stacking>::names) {
+    config.optimizer.dash.stacking = stacking;
+    lines.push_back(bench_stacking(*device, config, options.steps));
+    if (options.json) {
+      std::cout << lines.back().dump() << "\n";
+      continue;
+    }
+    if (lines.size() == 1) {
+      std::cout << fmt::format("{:<8}{:>10}{:>8}{:>10}{:>8}{:>10}{:>10}{:>10}\n", "stacking",
+                               "total ms", "pack", "factors", "roots", "update", "GFLOP/s",
+                               "of peak");
+    }
+    const Json& line = lines.back();
+    const auto number = [&](const char* key) { return line[key].get<double>(); };
+    std::cout << fmt::format("{:<8}{:>10.1f}{:>8.1f}{:>10.1f}{:>8.1f}{:>10.1f}{:>10.1f}{:>10.2f}\n",
+                             name, number("total_ms"), number("pack_ms"), number("factors_ms"),
+                             number("roots_ms"), number("update_ms"), number("gflops"),
+                             number("ratio_to_peak"));
+  }
+}
+
+}  // namespace dashlm
