@@ -35,6 +35,7 @@ Json plan_json(const RunConfig& config, const Engine& engine) {
   for (const StackPlan& line : engine.optimizer().plan()) {
     json["stacks"].push_back({{"group", line.group},
                               {"count", line.count},
+                              {"calls", line.calls},
                               {"state_bytes", line.state_bytes},
                               {"products_per_update", line.products}});
   }
@@ -64,11 +65,12 @@ void print_table(const Json& json) {
   }
   row("", fmt::format("= {:.2f} GiB", json["bytes"]["total"].get<double>() / (1 << 30)));
   if (json.contains("stacks")) {
-    std::cout << fmt::format("\n{:<24}{:>8}{:>20}{:>20}\n", "optimizer", "count", "bytes of state",
-                             "products a step");
+    std::cout << fmt::format("\n{:<24}{:>8}{:>8}{:>20}{:>20}\n", "optimizer", "count", "calls",
+                             "bytes of state", "products a step");
     for (const Json& line : json["stacks"]) {
-      std::cout << fmt::format("{:<24}{:>8}{:>20}{:>20.1f}\n", line["group"].get<std::string>(),
-                               line["count"].get<int64_t>(), with_separators(line["state_bytes"]),
+      std::cout << fmt::format("{:<24}{:>8}{:>8}{:>20}{:>20.1f}\n",
+                               line["group"].get<std::string>(), line["count"].get<int64_t>(),
+                               line["calls"].get<int64_t>(), with_separators(line["state_bytes"]),
                                line["products_per_update"].get<double>());
     }
     std::cout << "\n";

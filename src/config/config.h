@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 using Describe = std::function<void(Schema&)>;
 
 // Parses a JSON file (comments allowed). "extends": "other.json" (relative to the file, or a list
-// of such names) is replaced by the named files, this file's keys winning. Errors name file, line
-// and column.
+// of such names) is replaced by the named files, this file's keys winning; an object of another
+// "type" is replaced as a whole, since its keys are others. Errors name file, line and column.
 Json load_config_json(const std::string& path);
 
 // Parses one JSON text; `source` names it in errors.

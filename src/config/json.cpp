@@ -22,10 +22,18 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// Recursive: objects are merged key by key, anything else is replaced.
+// Objects whose "type" differs have different keys: {"type": "dash", ...} does not extend
+// {"type": "adamw", ...}.
+bool of_one_type(const Json& a, const Json& b) {
+  return !a.contains("type") || !b.contains("type") || a["type"] == b["type"];
+}
+
+// Objects of one type are merged key by key; anything else is replaced.
 void merge_into(Json& base, const Json& over) {
   for (const auto& [key, value] : over.items()) {
-    if (value.is_object() && base.contains(key) && base[key].is_object()) {
+    const bool merge = value.is_object() && base.contains(key) && base[key].is_object() &&
+                       of_one_type(base[key], value);
+    if (merge) {
       merge_into(base[key], value);
     } else {
       base[key] = value;

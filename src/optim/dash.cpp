@@ -103,7 +103,7 @@ void Dash::initialize(Context& context) {
   }
 }
 
-// Named by block, so that a checkpoint is the same whatever the stacking.
+// Named by block and in the order of names, so that a checkpoint is the same whatever the stacking.
 std::vector<Tensor> Dash::state() const {
   std::vector<Tensor> tensors;
   const auto add = [&](const Tensor& stack, size_t at, const std::string& name) {
@@ -129,6 +129,8 @@ std::vector<Tensor> Dash::state() const {
       add(factor_stacks_[i].failures, at, "failures of " + name);
     }
   }
+  std::sort(tensors.begin(), tensors.end(),
+            [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
   return tensors;
 }
 

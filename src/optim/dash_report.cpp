@@ -28,31 +28,38 @@ double typical_norm(Context& context, const Tensor& stack) {
 }  // namespace
 
 // Products of blocks that are not square count by their operations, 2·r·r·c and 2·r·c·c, in units
-// of the block's own 2·r·c·max(r, c).
+// of 2·r·c·max(r, c).
 std::vector<StackPlan> Dash::plan() const {
   std::vector<StackPlan> lines;
+  const auto add = [&](const std::string& group, int64_t count, int64_t bytes, double products) {
+    auto line = std::find_if(lines.begin(), lines.end(),
+                             [&](const StackPlan& known) { return known.group == group; });
+    if (line == lines.end()) line = lines.insert(lines.end(), StackPlan{group, 0, 0, 0, 0});
+    line->count += count;
+    line->calls += 1;
+    line->state_bytes += bytes;
+    line->products += products;
+  };
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const BlockStack& stack = blocks_.stacks()[i];
-    const StackState& state = stacks_[i];
     const auto count = static_cast<double>(stack.blocks.size());
     const auto rows = static_cast<double>(stack.rows), cols = static_cast<double>(stack.cols);
-    StackPlan line{fmt::format("blocks {}x{}", stack.rows, stack.cols), std::ssize(stack.blocks), 0,
-                   0};
-    line.state_bytes = state.mean.bytes();
-    if (has_variance()) line.state_bytes += state.variance.bytes();
-    if (config_.momentum > 0) line.state_bytes += state.velocity.bytes();
     const double sides = (stack.left.count > 0 ? rows : 0) + (stack.right.count > 0 ? cols : 0);
-    line.products = 2 * count * sides / std::max(rows, cols);  // factors, then directions
-    lines.push_back(line);
+    int64_t bytes = 0;
+    for (const Tensor& tensor : {stacks_[i].mean, stacks_[i].variance, stacks_[i].velocity}) {
+      if (tensor.rank() > 0) bytes += tensor.bytes();
+    }
+    add(fmt::format("blocks {}x{}", stack.rows, stack.cols), std::ssize(stack.blocks), bytes,
+        2 * count * sides / std::max(rows, cols));  // factors, then directions
   }
   for (size_t i = 0; i < factor_stacks_.size(); ++i) {
     const FactorStack& stack = blocks_.factor_stacks()[i];
     const auto count = static_cast<double>(stack.factors.size());
-    lines.push_back({fmt::format("factors {}{}", stack.size, stack.one_sided ? " (vectors)" : ""),
-                     std::ssize(stack.factors),
-                     factor_stacks_[i].factors.bytes() + factor_stacks_[i].roots.bytes(),
-                     count * inverse_root_->products(exponent_of(stack)) /
-                         static_cast<double>(config_.frequency)});
+    add(fmt::format("factors {}{}", stack.size, stack.one_sided ? " (vectors)" : ""),
+        std::ssize(stack.factors),
+        factor_stacks_[i].factors.bytes() + factor_stacks_[i].roots.bytes(),
+        count * inverse_root_->products(exponent_of(stack)) /
+            static_cast<double>(config_.frequency));
   }
   return lines;
 }

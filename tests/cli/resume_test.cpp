@@ -63,6 +63,28 @@ TEST_F(ResumeTest, FromAnOlderCheckpointAcrossShardsAndEpochs) {
   expect_same_as_whole();
 }
 
+// Stale and staggered roots, momentum and power iterations all have to come back as they were.
+TEST_F(ResumeTest, BlockOptimizersGoOnBitForBit) {
+  for (const char* type : {"dash", "shampoo"}) {
+    Json config = default_config();
+    config["optimizer"] = {{"type", type},        {"block_size", 10},  {"frequency", 4},
+                           {"stagger", true},     {"momentum", 0.5},   {"vectors", "shampoo"},
+                           {"weight_decay", 0.1}, {"statistics_every", 6}};
+    write_config(config);
+    fs::remove_all(path("whole"));
+    fs::remove_all(out());
+    ASSERT_EQ(train({"--out", path("whole")}).exit_code, 0);
+    ASSERT_EQ(train().exit_code, 0);
+    EXPECT_FALSE(metrics(out(), "blocks").empty());
+    fs::remove_all(out() + "/checkpoints/step_00000020");
+    fs::remove_all(out() + "/checkpoints/step_00000024");
+    const ProcessResult result = train({"--resume", "--set", "optimizer.stacking=layer"});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_NE(result.errors.find("resuming after step 15"), std::string::npos);
+    expect_same_as_whole();
+  }
+}
+
 TEST_F(ResumeTest, StopSignalsWriteACheckpoint) {
   for (const int signal : {SIGTERM, SIGINT}) {
     fs::remove_all(out());

@@ -56,6 +56,15 @@ TEST_F(LoadConfig, NamesTheFile) {
 
 // --- extends ------------------------------------------------------------------------------------
 
+TEST_F(LoadConfig, AnObjectOfAnotherTypeIsReplaced) {
+  put("base.json", R"({"o": {"type": "a", "x": 1}, "p": {"x": 1}})");
+  put("other.json", R"({"extends": "base.json", "o": {"type": "b", "y": 2}, "p": {"type": "b"}})");
+  EXPECT_EQ(load("other.json").dump(),
+            R"({"o":{"type":"b","y":2},"p":{"x":1,"type":"b"}})");
+  put("same.json", R"({"extends": "base.json", "o": {"type": "a", "y": 2}})");
+  EXPECT_EQ(load("same.json")["o"].dump(), R"({"type":"a","x":1,"y":2})");
+}
+
 TEST_F(LoadConfig, OwnKeysWinOverExtendedOnes) {
   put("base/base.json", R"({"a": 1, "section": {"x": 1, "y": 2}, "list": [1, 2], "kept": 5})");
   put("main.json", R"({"extends": "base/base.json", "a": 2, "section": {"y": 3}, "list": [9]})");
