@@ -39,6 +39,7 @@ struct BlockStatistics {
 struct StackPlan {
   std::string group;
   int64_t count = 0;  // blocks or factors
+  int64_t calls = 0;  // batched calls they go through
   int64_t state_bytes = 0;
   double products = 0;  // matrix products an update, averaged over updates
 };

@@ -67,8 +67,8 @@ TEST_F(ResumeTest, FromAnOlderCheckpointAcrossShardsAndEpochs) {
 TEST_F(ResumeTest, BlockOptimizersGoOnBitForBit) {
   for (const char* type : {"dash", "shampoo"}) {
     Json config = default_config();
-    config["optimizer"] = {{"type", type},        {"block_size", 10},  {"frequency", 4},
-                           {"stagger", true},     {"momentum", 0.5},   {"vectors", "shampoo"},
+    config["optimizer"] = {{"type", type},        {"block_size", 10},     {"frequency", 4},
+                           {"stagger", true},     {"momentum", 0.5},      {"vectors", "shampoo"},
                            {"weight_decay", 0.1}, {"statistics_every", 6}};
     write_config(config);
     fs::remove_all(path("whole"));

@@ -59,8 +59,7 @@ TEST_F(LoadConfig, NamesTheFile) {
 TEST_F(LoadConfig, AnObjectOfAnotherTypeIsReplaced) {
   put("base.json", R"({"o": {"type": "a", "x": 1}, "p": {"x": 1}})");
   put("other.json", R"({"extends": "base.json", "o": {"type": "b", "y": 2}, "p": {"type": "b"}})");
-  EXPECT_EQ(load("other.json").dump(),
-            R"({"o":{"type":"b","y":2},"p":{"x":1,"type":"b"}})");
+  EXPECT_EQ(load("other.json").dump(), R"({"o":{"type":"b","y":2},"p":{"x":1,"type":"b"}})");
   put("same.json", R"({"extends": "base.json", "o": {"type": "a", "y": 2}})");
   EXPECT_EQ(load("same.json")["o"].dump(), R"({"type":"a","x":1,"y":2})");
 }
