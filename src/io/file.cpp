@@ -1,6 +1,7 @@
 #include "io/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -174,6 +175,19 @@ void sync_directory(const std::string& path) {
   if (result < 0 && error != EINVAL && error != EROFS && error != ENOTSUP) {
     fail_runtime("cannot flush directory '{}': {}", path, std::strerror(error));
   }
+}
+
+DirectoryLock::DirectoryLock(const std::string& path)
+    : directory_(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (directory_ < 0) fail_runtime("cannot open directory '{}': {}", path, std::strerror(errno));
+  if (::flock(directory_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(directory_);
+    fail_input("another process is working in '{}'; wait for it or choose another directory", path);
+  }
+}
+
+DirectoryLock::~DirectoryLock() {
+  ::close(directory_);
 }
 
 }  // namespace dashlm

@@ -60,6 +60,20 @@ uint32_t crc32_of_file(const std::string& path);
 // zlib's CRC-32, continued from `crc` (0 to begin with).
 uint32_t crc32_of_bytes(const void* data, int64_t bytes, uint32_t crc = 0);
 
+// Keeps other processes out of a directory for as long as it lives; the system lifts it when the
+// process ends, however it ends. Throws a bad_input Error when another process holds it. Has no
+// effect on file systems without locks.
+class DirectoryLock {
+ public:
+  explicit DirectoryLock(const std::string& path);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  int directory_ = -1;
+};
+
 // Flushes a directory's entries to disk, so that renames within it survive a power failure.
 void sync_directory(const std::string& path);
 

@@ -43,7 +43,7 @@ void RunConfig::describe(Schema& s) {
   s.section("checkpoint", checkpoint, "saving");
   s.section("optimizer", optimizer, "the optimizer and its options");
   s.field("device", device, "\"auto\", \"cpu\" or \"cuda\"");
-  s.field("threads", threads, "CPU threads of a rank; 0: one per processor it may use", {0, 4096});
+  s.field("threads", threads, "CPU threads of a rank; 0: one per processor it may use", {0, 1024});
   s.field("out", out, "directory of the run; --out overrides it");
 }
 

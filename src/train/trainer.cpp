@@ -36,6 +36,7 @@ void Trainer::open_run_directory() {
   std::error_code error;
   fs::create_directories(config_.out, error);
   if (error) fail_runtime("cannot create the run directory '{}': {}", config_.out, error.message());
+  lock_ = std::make_unique<DirectoryLock>(config_.out);
   log_to_file(config_.out + "/log.txt");
 }
 

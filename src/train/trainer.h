@@ -43,6 +43,7 @@ class Trainer {
   CheckpointStore store_;
   RunState state_;
   int64_t saved_step_ = -1;
+  std::unique_ptr<DirectoryLock> lock_;  // one process a run directory
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;
 };

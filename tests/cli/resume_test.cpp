@@ -146,6 +146,14 @@ TEST_F(ResumeTest, FullDiskKeepsThePreviousCheckpoint) {
   expect_same_as_whole();
 }
 
+TEST_F(ResumeTest, OneProcessARunDirectory) {
+  Process first(train_command({"--set", "train.steps=100000"}));
+  wait_for_steps(2);
+  const ProcessResult second = train({"--resume"});
+  EXPECT_EQ(second.exit_code, 1) << second.errors;
+  EXPECT_NE(second.errors.find("another process"), std::string::npos) << second.errors;
+}
+
 TEST_F(ResumeTest, WithoutACheckpointItStartsFromTheBeginning) {
   const ProcessResult result = train({"--resume"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;

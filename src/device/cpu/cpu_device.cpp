@@ -13,6 +13,7 @@
 namespace dashlm::cpu {
 namespace {
 
+constexpr int kMostThreads = 1024;  // more is a slip of the finger
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kGrain = 1 << 18;  // bytes a thread copies at once
 
@@ -39,6 +40,9 @@ std::string processor_name() {
 }  // namespace
 
 CpuDevice::CpuDevice(int threads) {
+  require(threads >= 0 && threads <= kMostThreads,
+          "threads is {}, but must be at least 0 (one per processor) and at most {}", threads,
+          kMostThreads);
   omp_set_num_threads(threads > 0 ? threads : default_threads());
 }
 
