@@ -193,9 +193,13 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
 void Dash::refresh_roots(Context& context, int64_t update) {
   const int64_t first = config_.first_update(), frequency = config_.frequency;
   if (context.planning() || update == first) {
+    const double before = context.flops;
     for (size_t i = 0; i < factor_stacks_.size(); ++i) {
       refresh(context, {i, 0, std::ssize(factor_stacks_[i].ids)}, update);
     }
+    // A plan counts what an update costs on average.
+    const double share = context.planning() ? 1.0 / static_cast<double>(frequency) : 1.0;
+    context.flops = before + share * (context.flops - before);
   } else if (update > first && (config_.stagger || update % frequency == 0)) {
     const int64_t phase = config_.stagger ? update % frequency : 0;
     for (const FactorRange& range : blocks_.factors_of_phase(phase))

@@ -20,10 +20,10 @@ struct MemoryPlan {
   int64_t gradients = 0;
   int64_t optimizer = 0;
   int64_t activations = 0;
-  int64_t scratch = 0;  // intermediate results within operations and layers
-  int64_t batch = 0;    // tokens, targets, losses and RoPE tables
-  double step_flops = 0;
-  double update_flops = 0;  // of them the optimizer's, with all roots refreshed
+  int64_t scratch = 0;      // intermediate results within operations and layers
+  int64_t batch = 0;        // tokens, targets, losses and RoPE tables
+  double step_flops = 0;    // averaged over steps, where some refresh roots and some do not
+  double update_flops = 0;  // of them the optimizer's
 
   int64_t total() const { return weights + gradients + optimizer + activations + scratch + batch; }
 };

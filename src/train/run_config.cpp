@@ -6,8 +6,8 @@
 namespace dashlm {
 
 void TrainConfig::describe(Schema& s) {
-  s.field("steps", steps, "optimizer steps of the whole run", {1});
-  s.field("batch", batch, "sequences a step, over all ranks", {1});
+  s.field("steps", steps, "optimizer steps of the whole run", {1, int64_t{1} << 40});
+  s.field("batch", batch, "sequences a step, over all ranks", {1, int64_t{1} << 31});
   s.field("micro_batch", micro_batch, "sequences at once on one rank; 0: all of them", {0});
   s.field("lr", lr, "peak learning rate", {0.0, 1e3});
   schedule.describe(s);
@@ -52,6 +52,12 @@ void RunConfig::resolve() {
   if (train.micro_batch == 0) train.micro_batch = train.batch;
   require(train.micro_batch <= train.batch, "train.micro_batch = {} is more than train.batch = {}",
           train.micro_batch, train.batch);
+  constexpr int64_t kMostTokens = int64_t{1} << 31;  // keeps every size well within 64 bits
+  require(
+      train.micro_batch * model.seq_len <= kMostTokens,
+      "train.micro_batch = {} sequences of model.seq_len = {} tokens are more than {} tokens at "
+      "once; set a smaller train.micro_batch",
+      train.micro_batch, model.seq_len, kMostTokens);
   train.schedule.resolve(train.steps);
 }
 
