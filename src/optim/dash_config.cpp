@@ -23,13 +23,14 @@ void DashConfig::describe(Schema& s) {
           "e in L^(-e) G R^(-e); 0.25 as published, up to 0.5 may train better", {1e-3, 4.0});
   s.field("vectors", vectors, "1-D parameters: adamw, or shampoo for one-sided preconditioning");
   s.field("vector_exponent", vector_exponent, "e in L^(-e) g, for vectors", {1e-3, 4.0});
-  s.field("beta_g", beta_g, "decay of the averaged gradient; 0: the gradient itself", {0.0, 1.0});
+  s.field("beta_g", beta_g, "decay of the averaged gradient; 0: the gradient itself",
+          {0.0, kBelowOne});
   s.field("beta_factors", beta_factors, "decay of the factors L and R; 1: plain sums", {0.0, 1.0});
   s.field("factor_bias_correction", factor_bias_correction,
           "divide the factors by 1 - beta_factors^t before taking roots");
   s.field("grafting", grafting, "the rule that gives each block's update its size");
-  s.field("beta_graft", beta_graft, "adam grafting: decay of the second moment", {0.0, 1.0});
-  s.field("graft_eps", graft_eps, "added to the root of the second moment", {0.0, 1.0});
+  s.field("beta_graft", beta_graft, "adam grafting: decay of the second moment", {0.0, kBelowOne});
+  s.field("graft_eps", graft_eps, "added to the root of the second moment", {kTiny, 1.0});
   s.field("frequency", frequency, "f: updates from one refresh of the roots to the next", {1});
   s.field("start", start,
           "first update that is preconditioned, before it the grafting rule is used alone; -1: "
@@ -37,7 +38,7 @@ void DashConfig::describe(Schema& s) {
           {-1});
   s.field("stagger", stagger,
           "refresh a part of the blocks at each update instead of all of them every f updates");
-  s.field("momentum", momentum, "mu: decay of the velocity; 0: none", {0.0, 1.0});
+  s.field("momentum", momentum, "mu: decay of the velocity; 0: none", {0.0, kBelowOne});
   s.field("nesterov", nesterov, "with momentum: step along P + mu M instead of M");
   s.field("weight_decay", weight_decay, "decoupled weight decay", {0.0, 1e3});
   s.field("decay_vectors", decay_vectors, "decay 1-D parameters too");

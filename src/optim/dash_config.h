@@ -21,6 +21,11 @@
 
 namespace dashlm {
 
+// Bounds of configuration values. An average that forgets nothing has no bias correction; without
+// any epsilon a weight that never had a gradient would get 0/0.
+constexpr double kBelowOne = 1.0 - 1e-6;
+constexpr double kTiny = 1e-30;
+
 // What vectors (norm weights) are updated by.
 enum class VectorRule {
   adamw,    // the grafting rule's own update, AdamW with grafting "adam"

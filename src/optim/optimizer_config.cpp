@@ -13,9 +13,9 @@ OptimizerConfig::OptimizerConfig(OptimizerType chosen) : type(chosen) {
 }
 
 void AdamwConfig::describe(Schema& schema) {
-  schema.field("beta1", beta1, "decay of the first moment", {0.0, 1.0});
-  schema.field("beta2", beta2, "decay of the second moment", {0.0, 1.0});
-  schema.field("eps", eps, "added to the root of the second moment", {0.0, 1.0});
+  schema.field("beta1", beta1, "decay of the first moment", {0.0, kBelowOne});
+  schema.field("beta2", beta2, "decay of the second moment", {0.0, kBelowOne});
+  schema.field("eps", eps, "added to the root of the second moment", {kTiny, 1.0});
   schema.field("weight_decay", weight_decay, "decoupled weight decay, on matrices only",
                {0.0, 1e3});
 }

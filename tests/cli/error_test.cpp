@@ -29,6 +29,12 @@ TEST_F(ErrorTest, Configuration) {
   expect_set_error("model.n_kv_head=3", {"model.n_kv_head = 3", "model.n_head = 4"});
   expect_set_error("train.micro_batch=9", {"train.micro_batch = 9", "train.batch = 8"});
   expect_set_error("train.warmup_steps=25", {"train.warmup_steps = 25", "train.steps = 24"});
+  expect_set_error("optimizer.beta2=1", {"optimizer.beta2"});
+  expect_set_error("optimizer.eps=0", {"optimizer.eps"});
+  expect_set_error("threads=5000", {"threads", "1024"});
+  expect_set_error("train.batch=9000000000000000000", {"train.batch"});
+  expect_error(train({"--set", "train.batch=2000000000", "--set", "train.micro_batch=0"}),
+               {"train.micro_batch", "model.seq_len"});
   expect_set_error("device=cuda", {"cuda"});
   expect_set_error("device=tpu", {"tpu", "\"cpu\""});
   expect_error(train({"--set", "train.lr"}), {"section.key=value"});
