@@ -1,5 +1,7 @@
 #include "base/signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
 
 namespace dashlm {
@@ -13,6 +15,9 @@ void on_signal(int signal) {
   // stuck.
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  // Only write() may be called here.
+  static const char message[] = "\nstopping after this step; a second signal ends it at once\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // `dashlm eval`: loss and perplexity of a checkpoint on token files.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -26,11 +27,13 @@ void evaluate(const Options& options) {
   const RunConfig config = read_checkpoint_config(folder);
   const std::vector<std::string>& data = options.data.empty() ? config.data.val : options.data;
   require(!data.empty(), "the run of '{}' has no validation data; name files with --data", folder);
-  const int64_t batch = options.batch > 0 ? options.batch : config.train.micro_batch;
+  const TokenStream tokens(data, config.model.vocab_size);
+  const int64_t windows = (tokens.size() + config.model.seq_len - 1) / config.model.seq_len;
+  const int64_t batch =
+      std::min(windows, options.batch > 0 ? options.batch : config.train.micro_batch);
 
   const auto device = open_device(options.device, options.threads);
   InferenceModel model(*device, config.model, folder, batch);
-  const TokenStream tokens(data, config.model.vocab_size);
   const SequentialBatches batches(tokens, config.model.seq_len, batch);
   LossSum loss;
   for (int64_t i = 0; i < batches.batches(); ++i) loss += model.evaluate(batches.at(i));
@@ -54,7 +57,8 @@ void add_eval_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("eval", "loss and perplexity of a checkpoint");
   command->add_option("PATH", options->path, "run directory or checkpoint folder")->required();
   command->add_option("--data", options->data, "token files; default: data.val of the run");
-  command->add_option("--batch", options->batch, "sequences at once; default: train.micro_batch");
+  command->add_option("--batch", options->batch, "sequences at once; default: train.micro_batch")
+      ->check(CLI::PositiveNumber);
   command->add_option("--device", options->device, "auto, cpu or cuda");
   command->add_option("--threads", options->threads, "CPU threads; 0: all");
   command->add_flag("--json", options->json, "as JSON");

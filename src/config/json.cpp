@@ -74,8 +74,13 @@ Json load(const std::string& path, std::vector<std::string>& chain) {
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& source) {
+  constexpr int kDeepest = 64;
+  const auto bound_depth = [&](int depth, Json::parse_event_t, Json&) {
+    require(depth <= kDeepest, "{}: nested more than {} levels deep", source, kDeepest);
+    return true;
+  };
   try {
-    return Json::parse(text, nullptr, true, /*ignore_comments=*/true);
+    return Json::parse(text, bound_depth, true, /*ignore_comments=*/true);
   } catch (const nlohmann::json::parse_error& e) {
     const size_t at = std::min(text.size(), e.byte > 0 ? e.byte - 1 : 0);
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(at), '\n');

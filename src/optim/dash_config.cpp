@@ -18,7 +18,6 @@ void DashConfig::describe(Schema& s) {
           "blocks in one batched call: one, those of a layer's matrix, or all; the weights are the "
           "same");
   s.field("split_qkv", split_qkv, "cut queries, keys and values apart before cutting blocks");
-  s.section("inverse_root", inverse_root, "how roots of the factors are computed");
   s.field("exponent", exponent,
           "e in L^(-e) G R^(-e); 0.25 as published, up to 0.5 may train better", {1e-3, 4.0});
   s.field("vectors", vectors, "1-D parameters: adamw, or shampoo for one-sided preconditioning");
@@ -47,6 +46,7 @@ void DashConfig::describe(Schema& s) {
           {1});
   s.field("statistics_every", statistics_every,
           "updates from one line of block statistics in metrics.jsonl to the next; 0: none", {0});
+  s.section("inverse_root", inverse_root, "how roots of the factors are computed");
 }
 
 }  // namespace dashlm

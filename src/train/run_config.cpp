@@ -36,15 +36,15 @@ void CheckpointConfig::describe(Schema& s) {
 }
 
 void RunConfig::describe(Schema& s) {
+  s.field("device", device, "\"auto\", \"cpu\" or \"cuda\"");
+  s.field("threads", threads, "CPU threads of a rank; 0: one per processor it may use", {0, 1024});
+  s.field("out", out, "directory of the run; --out overrides it");
   s.section("model", model, "shape of the Llama");
   s.section("data", data, "tokens");
   s.section("train", train, "the training loop");
   s.section("eval", eval, "validation");
   s.section("checkpoint", checkpoint, "saving");
   s.section("optimizer", optimizer, "the optimizer and its options");
-  s.field("device", device, "\"auto\", \"cpu\" or \"cuda\"");
-  s.field("threads", threads, "CPU threads of a rank; 0: one per processor it may use", {0, 1024});
-  s.field("out", out, "directory of the run; --out overrides it");
 }
 
 void RunConfig::resolve() {

@@ -42,6 +42,11 @@ void Trainer::open_run_directory() {
 
 void Trainer::start(bool resume) {
   const std::string folder = resume ? store_.newest_sound() : "";
+  require(
+      !folder.empty() || !resume || store_.steps().empty(),
+      "every checkpoint in '{}' is damaged (see the warnings above); restore one from elsewhere, "
+      "or start again with another --out",
+      config_.out);
   if (!folder.empty()) {
     state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
     saved_step_ = state_.step;

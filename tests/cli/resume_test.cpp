@@ -129,6 +129,18 @@ TEST_F(ResumeTest, DamagedCheckpointsArePassedOver) {
   expect_same_as_whole();
 }
 
+TEST_F(ResumeTest, DamagedCheckpointsAloneAreNoReasonToStartAgain) {
+  ASSERT_EQ(train().exit_code, 0);
+  const auto before = losses(out());
+  for (const std::string& name : checkpoints(out())) {
+    damage("run/checkpoints/" + name + "/model.safetensors", 3000);
+  }
+  const ProcessResult result = train({"--resume"});
+  EXPECT_EQ(result.exit_code, 1) << result.errors;
+  EXPECT_NE(result.errors.find("damaged"), std::string::npos) << result.errors;
+  EXPECT_EQ(losses(out()), before);
+}
+
 TEST_F(ResumeTest, FullDiskKeepsThePreviousCheckpoint) {
   // Files may grow to 40 kB: enough for log and metrics, not for the weights.
   ASSERT_EQ(train().exit_code, 0);

@@ -41,6 +41,12 @@ TEST(ParseJson, NumbersBeyondAnyTypeAreErrors) {
   expect_bad_input({"a.json", "1e999"}, [] { parse_json("{\"a\": 1e999}", "a.json"); });
 }
 
+TEST(ParseJson, BottomlessNestingIsAnError) {
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += "[";
+  expect_bad_input({"a.json", "nested"}, [&] { parse_json(text, "a.json"); });
+}
+
 TEST(ParseJson, CommentsAreAllowed) {
   EXPECT_EQ(parse_json("{/* a */ \"b\": 1 // c\n}", "a.json")["b"], 1);
 }
