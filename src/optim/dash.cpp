@@ -53,6 +53,12 @@ Dash::Dash(const DashConfig& config, const ParameterLayout& layout,
       weights_(weights),
       gradients_(gradients),
       inverse_root_(make_inverse_root(config.inverse_root)) {
+  // What a checkpoint can name: a safetensors header is at most 100 MB, a block takes up to 1 kB.
+  constexpr int64_t kMostBlocks = 100000;
+  require(std::ssize(blocks_.blocks()) <= kMostBlocks,
+          "optimizer.block_size = {} cuts the parameters into {} blocks, but at most {} are "
+          "possible; choose a larger one",
+          config.block_size, blocks_.blocks().size(), kMostBlocks);
   for (const BlockStack& stack : blocks_.stacks()) {
     const int64_t count = std::ssize(stack.blocks);
     const Shape shape{count, stack.rows, stack.cols};

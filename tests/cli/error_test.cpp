@@ -35,6 +35,9 @@ TEST_F(ErrorTest, Configuration) {
   expect_set_error("train.batch=9000000000000000000", {"train.batch"});
   expect_error(train({"--set", "train.batch=2000000000", "--set", "train.micro_batch=0"}),
                {"train.micro_batch", "model.seq_len"});
+  expect_error(train({"--set", "optimizer={\"type\":\"dash\",\"block_size\":1}", "--set",
+                      "model.vocab_size=5000"}),
+               {"optimizer.block_size = 1", "blocks"});
   expect_set_error("device=cuda", {"cuda"});
   expect_set_error("device=tpu", {"tpu", "\"cpu\""});
   expect_error(train({"--set", "train.lr"}), {"section.key=value"});
