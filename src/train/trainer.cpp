@@ -178,6 +178,9 @@ void Trainer::finish() {
     metrics_->final(state_.step, loss, state_.tokens, state_.seconds);
     spdlog::info("done: {} steps, {} tokens in {:.1f} s; validation loss {:.4f}, perplexity {:.2f}",
                  state_.step, state_.tokens, state_.seconds, loss, std::exp(loss));
+    if (!std::isfinite(loss)) {
+      throw Error(ExitCode::diverged, "diverged: the final validation loss is not finite");
+    }
   } else {
     metrics_->final(state_.step, state_.tokens, state_.seconds);
     spdlog::info("done: {} steps, {} tokens in {:.1f} s", state_.step, state_.tokens,
