@@ -19,6 +19,10 @@ Batch make_batch(int64_t sequences, int64_t seq_len) {
 
 }  // namespace
 
+int64_t Batch::scored_targets() const {
+  return std::ssize(targets) - std::count(targets.begin(), targets.end(), kIgnoredTarget);
+}
+
 BatchLoader::BatchLoader(const TokenStream& stream, const SampleOrder& order, int64_t batch,
                          SamplePosition start, int64_t prefetch)
     : stream_(stream),

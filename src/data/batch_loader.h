@@ -21,6 +21,8 @@ struct Batch {
   std::vector<int32_t> tokens;   // (sequences, seq_len)
   std::vector<int32_t> targets;  // (sequences, seq_len): the token after each
   SamplePosition next;           // where the following batch starts
+
+  int64_t scored_targets() const;  // those that are not ignored
 };
 
 // Training batches in sample order, read ahead by a thread. A batch depends on its position alone:

@@ -11,9 +11,6 @@
 namespace dashlm {
 namespace {
 
-constexpr MatmulOptions kWeightTransposed{.transpose_b = true};
-constexpr MatmulOptions kWeightGradient{.transpose_a = true};
-
 // Tokens whose logits exist at one time: about 16 MiB of them, and enough for an efficient product.
 int64_t chunk_tokens(int64_t tokens, int64_t vocab_size) {
   constexpr int64_t kLogits = 1 << 22, kFewest = 128;

@@ -9,9 +9,6 @@
 namespace dashlm {
 namespace {
 
-constexpr MatmulOptions kWeightTransposed{.transpose_b = true};  // activations · Wᵀ
-constexpr MatmulOptions kWeightGradient{.transpose_a = true};    // d_outputᵀ · input
-
 Tensor by_head(const Tensor& x, const BatchShape& shape, int64_t heads) {
   return x.view({shape.sequences, shape.length, heads, x.dim(1) / heads});
 }

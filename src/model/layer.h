@@ -5,8 +5,13 @@
 
 #include "model/parameters.h"
 #include "ops/context.h"
+#include "ops/matmul.h"
 
 namespace dashlm {
+
+// The two transposed products of a linear layer, whose weight is (out, in).
+constexpr MatmulOptions kWeightTransposed{.transpose_b = true};  // input · Wᵀ
+constexpr MatmulOptions kWeightGradient{.transpose_a = true};    // d_outputᵀ · input
 
 // B sequences of T tokens; N = B·T.
 struct BatchShape {

@@ -98,8 +98,7 @@ LossSum Engine::micro_batch(const Batch& batch, int64_t first, int64_t count, fl
 }
 
 double Engine::forward_backward(const Batch& batch) {
-  const auto ignored = std::count(batch.targets.begin(), batch.targets.end(), kIgnoredTarget);
-  LossSum loss{0, static_cast<int64_t>(batch.targets.size()) - ignored};
+  LossSum loss{0, batch.scored_targets()};
   const auto scale =
       static_cast<float>(1.0 / static_cast<double>(std::max<int64_t>(1, loss.targets)));
   device_.clear(gradients_.data, gradients_.bytes());
@@ -133,8 +132,7 @@ LossSum Engine::evaluate(const Batch& batch) {
   const BatchShape shape = upload(batch, 0, batch.sequences);
   const auto part = [&](const Tensor& whole) { return whole.rows(0, shape.tokens()); };
   llama_->evaluate(context_, activations_, part(tokens_), part(targets_), shape, part(losses_));
-  const auto ignored = std::count(batch.targets.begin(), batch.targets.end(), kIgnoredTarget);
-  return {sum(context_, part(losses_)), static_cast<int64_t>(batch.targets.size()) - ignored};
+  return {sum(context_, part(losses_)), batch.scored_targets()};
 }
 
 }  // namespace dashlm

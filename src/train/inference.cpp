@@ -49,8 +49,7 @@ LossSum InferenceModel::evaluate(const Batch& batch) {
   device_.upload(tokens_.data, batch.tokens.data(), part(tokens_).bytes());
   device_.upload(targets_.data, batch.targets.data(), part(targets_).bytes());
   llama_->evaluate(context_, activations_, part(tokens_), part(targets_), shape, part(losses_));
-  const auto ignored = std::count(batch.targets.begin(), batch.targets.end(), kIgnoredTarget);
-  return {sum(context_, part(losses_)), static_cast<int64_t>(batch.targets.size()) - ignored};
+  return {sum(context_, part(losses_)), batch.scored_targets()};
 }
 
 std::vector<float> InferenceModel::append(std::span<const int32_t> tokens) {
