@@ -291,9 +291,16 @@ void adamw_update(benchmark::State& state) {
   const Tensor w = bench.normal("w", shape), g = bench.normal("g", shape);
   const Tensor m = bench.normal("m", shape), v = bench.normal("v", shape);
   bench.device().clear(v.data, v.bytes());  // a second moment is never negative
+  const Shape block{16, 1024, 1024};        // in one matrix of 16 MiB
+  std::vector<int64_t> place;
+  for (int64_t i = 0; i < 16; ++i) place.insert(place.end(), {i << 20, 1024});
+  const Tensor places{place.data(), DType::i64, {16, 2}, "places"};
+  std::vector<float> ones(16, 1.0f);
+  const Tensor lr_scale{ones.data(), DType::f32, {16}, "lr_scale"};
   const AdamwStep step{.lr = 1e-3f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f};
-  measure(state, bench, bytes_of({g, w, w, m, m, v, v}),
-          [&](Context& c) { adamw(c, w, g, m, v, step); });
+  measure(state, bench, bytes_of({g, w, w, m, m, v, v}), [&](Context& c) {
+    adamw(c, w, g, places, lr_scale, m.view(block), v.view(block), step);
+  });
 }
 
 void reduction(benchmark::State& state) {

@@ -19,3 +19,11 @@ find_path(OPENBLAS_INCLUDE cblas.h
 add_library(dashlm_blas INTERFACE)
 target_include_directories(dashlm_blas SYSTEM INTERFACE ${OPENBLAS_INCLUDE})
 target_link_libraries(dashlm_blas INTERFACE ${OPENBLAS_LIBRARY} OpenMP::OpenMP_CXX)
+
+# MPI through its C interface. Without it dashlm works in one process.
+if(DASHLM_MPI STREQUAL "AUTO")
+  find_package(MPI QUIET COMPONENTS C)
+elseif(DASHLM_MPI)
+  find_package(MPI REQUIRED COMPONENTS C)
+endif()
+message(STATUS "MPI: ${MPI_C_FOUND}")

@@ -29,7 +29,10 @@ required=(
   libsentencepiece-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libgtest-dev libgmock-dev
   libbenchmark-dev libcli11-dev zlib1g-dev python3
 )
-optional=(python3-matplotlib)  # for the plots of scripts/ only
+optional=(
+  libopenmpi-dev openmpi-bin  # several ranks
+  python3-matplotlib          # the plots of scripts/
+)
 [ "$clang" = yes ] && required+=(clang libomp-dev)
 
 # --- Debian and Ubuntu ----------------------------------------------------------------------------
@@ -84,7 +87,7 @@ setup_debian() {
     return 0
   fi
   if [ "$install" = no ]; then
-    [ ${#wanted[@]} -eq 0 ] || echo "setup: missing, for plots only: ${wanted[*]}"
+    [ ${#wanted[@]} -eq 0 ] || echo "setup: missing, but not needed by everybody: ${wanted[*]}"
     [ ${#needed[@]} -eq 0 ] || { echo "setup: missing: ${needed[*]}"; return 1; }
     return 0
   fi
@@ -104,7 +107,7 @@ setup_debian() {
     return 1
   fi
   if [ ${#wanted[@]} -gt 0 ] && ! apt_install "${wanted[@]}"; then
-    echo "setup: cannot install ${wanted[*]}; only the plots of scripts/ need it" >&2
+    echo "setup: cannot install ${wanted[*]}; only runs of several ranks and plots need them" >&2
   fi
   echo "setup: done"
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "cli/commands.h"
 
 namespace {
@@ -13,7 +14,7 @@ int run(int argc, char** argv) {
   init_logging(/*quiet=*/false);
   CLI::App app{"Pretrains Llama models from a JSON config, with block-Shampoo optimizers."};
   app.require_subcommand(1);
-  app.set_version_flag("--version", DASHLM_VERSION);
+  app.set_version_flag("--version", version());
   int exit_code = 0;
   add_train_command(app, exit_code);
   add_eval_command(app);

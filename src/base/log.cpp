@@ -18,6 +18,11 @@ void init_logging(bool quiet) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+void log_as_rank(int rank) {
+  spdlog::default_logger()->set_pattern(fmt::format("%H:%M:%S %^%l%$ [rank {}] %v", rank));
+  if (rank != 0) spdlog::set_level(spdlog::level::warn);
+}
+
 void log_to_file(const std::string& path) {
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);

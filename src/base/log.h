@@ -10,6 +10,8 @@ namespace dashlm {
 
 // Messages go to stderr. `quiet` keeps warnings and errors only.
 void init_logging(bool quiet);
+// From here on messages name this rank; of ranks other than 0 only warnings and errors are shown.
+void log_as_rank(int rank);
 // From here on messages are also appended to the file.
 void log_to_file(const std::string& path);
 

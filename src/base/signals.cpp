@@ -7,14 +7,16 @@
 namespace dashlm {
 namespace {
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+
 volatile std::sig_atomic_t pending_signal = 0;
+volatile std::sig_atomic_t one_of_several = 0;
 
 void on_signal(int signal) {
   pending_signal = signal;
-  // Back to the default for both, so that a second signal of either kind ends a process that is
-  // stuck.
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  if (one_of_several) return;
+  // Back to the default for all, so that a second signal of any kind ends a process that is stuck.
+  for (const int each : kSignals) std::signal(each, SIG_DFL);
   // Only write() may be called here.
   static const char message[] = "\nstopping after this step; a second signal ends it at once\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
@@ -22,14 +24,14 @@ void on_signal(int signal) {
 
 }  // namespace
 
-void catch_stop_signals() {
+void catch_stop_signals(bool as_rank) {
   pending_signal = 0;
+  one_of_several = as_rank;
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  sigaction(SIGINT, &action, nullptr);
-  sigaction(SIGTERM, &action, nullptr);
+  for (const int each : kSignals) sigaction(each, &action, nullptr);
 }
 
 int stop_signal() {

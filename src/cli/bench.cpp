@@ -11,16 +11,20 @@
 #include "cli/bench.h"
 #include "cli/commands.h"
 #include "config/config.h"
+#include "dist/launch.h"
 #include "ops/peak.h"
 #include "train/engine.h"
 
 namespace dashlm {
 namespace {
 
-// Random tokens: the arithmetic is the same as on text, and no data is needed.
-Batch random_batch(const RunConfig& config) {
-  Batch batch{config.train.batch, config.model.seq_len, {}, {}, {}};
-  const CounterRandom random(1, Purpose::benchmark);
+// This rank's share of random tokens: the arithmetic is the same as on text, and no data is needed.
+Batch random_batch(const RunConfig& config, const Communicator& communicator) {
+  const Share share = Share::of(config.train.batch, communicator.rank(), communicator.size());
+  const int64_t step_tokens = config.train.batch * config.model.seq_len;
+  Batch batch{share.size(), config.model.seq_len, {}, {}, {}, step_tokens};
+  const auto rank = static_cast<uint64_t>(communicator.rank());
+  const CounterRandom random(1, Purpose::benchmark, rank);
   const auto vocab = static_cast<uint64_t>(config.model.vocab_size);
   const auto count = static_cast<uint64_t>(batch.sequences * batch.seq_len);
   for (uint64_t i = 0; i < count; ++i) {
@@ -45,39 +49,54 @@ void print(const Json& json, bool as_json) {
   }
 }
 
-void bench_step(const BenchOptions& options) {
+int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) {
   const RunConfig config = load_run_config(options.config, options.overrides);
-  const auto device = open_device(config.device, static_cast<int>(config.threads));
-  Engine engine(*device, config);
+  const auto device =
+      open_device(config.device, static_cast<int>(config.threads), communicator.local_size());
+  Engine engine(*device, config, communicator);
   engine.allocate();
   engine.initialize();
-  const Batch batch = random_batch(config);
+  const Batch batch = random_batch(config, communicator);
 
-  std::vector<double> step_s, update_s;
+  std::vector<double> step_s, update_s, communication_ms;
   double peak = 0;
   for (int64_t i = 0; i <= options.steps; ++i) {
     // Peak and step in turn: the speed of a shared machine drifts.
     peak = std::max(peak, measure_matmul_peak(*device, 2));
     const Timer timer;
     engine.forward_backward(batch);
-    const double norm = engine.gradient_norm();
+    const double norm = engine.reduce().gradient_norm;
     const double before_update = timer.seconds();
     engine.update({.update = i + 1, .lr = 1e-4, .gradient_scale = 1.0 / std::max(1.0, norm)});
+    const double after_update = timer.seconds();
+    engine.gather();
+    engine.settle();  // so that a step is charged with all of its own communication
+    const double communication = engine.take_communication_ms();
     if (i == 0) continue;  // warm-up
     step_s.push_back(timer.seconds());
-    update_s.push_back(timer.seconds() - before_update);
+    update_s.push_back(after_update - before_update);
+    communication_ms.push_back(communication);
   }
+  if (communicator.rank() > 0) return 0;
   const double step = median(step_s), gflops = engine.memory_plan().step_flops / step / 1e9;
-  const auto tokens = static_cast<double>(batch.tokens.size());
+  const auto tokens = static_cast<double>(batch.step_targets);
   print({{"device", device->description()},
+         {"ranks", communicator.size()},
          {"parameters", engine.layout().elements()},
          {"step_ms", 1e3 * step},
          {"optimizer_ms", 1e3 * median(update_s)},
+         {"communication_ms", median(communication_ms)},
          {"tokens_per_s", tokens / step},
          {"gflops", gflops},
          {"sgemm_peak_gflops", peak / 1e9},
          {"ratio_to_peak", gflops / (peak / 1e9)}},
         options.json);
+  return 0;
+}
+
+void bench_step(const BenchOptions& options) {
+  run_on_ranks(
+      [&](Communicator& communicator) { return bench_step_on_rank(options, communicator); });
 }
 
 void bench_data(const BenchOptions& options) {

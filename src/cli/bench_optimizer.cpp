@@ -30,7 +30,8 @@ void fill_gradients(Engine& engine) {
 Json bench_stacking(Device& device, RunConfig config, int64_t steps) {
   config.optimizer.dash.frequency = 1;
   config.optimizer.dash.start = 1;
-  Engine engine(device, config);
+  LoneCommunicator alone;
+  Engine engine(device, config, alone);
   engine.allocate();
   engine.initialize();
   fill_gradients(engine);

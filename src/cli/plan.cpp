@@ -97,7 +97,8 @@ void add_plan_command(CLI::App& app) {
   command->callback([options] {
     const RunConfig config = load_run_config(options->config, options->overrides);
     const auto device = open_device(config.device, static_cast<int>(config.threads));
-    const Engine engine(*device, config);
+    LoneCommunicator communicator;
+    const Engine engine(*device, config, communicator);
     const Json json = plan_json(config, engine);
     if (options->json) {
       std::cout << json.dump(2) << "\n";

@@ -1,4 +1,4 @@
-// `dashlm train`: a training run from a config.
+// `dashlm train`: a training run from a config, by one process or by all ranks of an mpirun.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/commands.h"
+#include "dist/launch.h"
 #include "train/trainer.h"
 
 namespace dashlm {
@@ -18,13 +19,13 @@ struct Options {
   bool quiet = false;
 };
 
-int train(const Options& options) {
-  if (options.quiet) init_logging(true);
+int train(const Options& options, Communicator& communicator) {
   RunConfig config = load_run_config(options.config, options.overrides);
   if (!options.out.empty()) config.out = options.out;
-  const auto device = open_device(config.device, static_cast<int>(config.threads));
-  spdlog::info("{}", device->description());
-  return Trainer(*device, config, options.resume).run();
+  const auto device =
+      open_device(config.device, static_cast<int>(config.threads), communicator.local_size());
+  spdlog::info("{}; {}", device->description(), communicator.description());
+  return Trainer(*device, config, options.resume, communicator).run();
 }
 
 }  // namespace
@@ -40,7 +41,11 @@ void add_train_command(CLI::App& app, int& exit_code) {
   command->add_flag("--resume", options->resume,
                     "go on from the newest checkpoint in the run's directory");
   command->add_flag("--quiet", options->quiet, "warnings and errors only");
-  command->callback([options, &exit_code] { exit_code = train(*options); });
+  command->callback([options, &exit_code] {
+    if (options->quiet) init_logging(true);
+    exit_code =
+        run_on_ranks([&](Communicator& communicator) { return train(*options, communicator); });
+  });
 }
 
 }  // namespace dashlm

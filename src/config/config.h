@@ -37,6 +37,12 @@ Json write_config(const Describe& describe);
 enum class TableStyle { text, markdown };
 std::string config_table(const Describe& describe, TableStyle style);
 
+// Calls differ(key, old, new) for each value in which two JSON objects differ, by dotted path.
+void for_differences(
+    const Json& old_json, const Json& new_json,
+    const std::function<void(const std::string&, const Json&, const Json&)>& differ,
+    const std::string& prefix = "");
+
 // The candidate with the smallest edit distance to `word`, or "" when none is near.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates);
 

@@ -118,4 +118,18 @@ void apply_override(Json& json, const std::string& assignment) {
   *node = std::move(value);
 }
 
+void for_differences(
+    const Json& old_json, const Json& new_json,
+    const std::function<void(const std::string&, const Json&, const Json&)>& differ,
+    const std::string& prefix) {
+  for (const auto& [key, value] : new_json.items()) {
+    const Json before = old_json.contains(key) ? old_json[key] : Json();
+    if (value.is_object() && before.is_object()) {
+      for_differences(before, value, differ, prefix + key + ".");
+    } else if (before != value) {
+      differ(prefix + key, before, value);
+    }
+  }
+}
+
 }  // namespace dashlm

@@ -24,10 +24,11 @@ int64_t Batch::scored_targets() const {
 }
 
 BatchLoader::BatchLoader(const TokenStream& stream, const SampleOrder& order, int64_t batch,
-                         SamplePosition start, int64_t prefetch)
+                         SamplePosition start, int64_t prefetch, int rank, int ranks)
     : stream_(stream),
       order_(order),
       batch_(batch),
+      share_(Share::of(batch, rank, ranks)),
       position_(order.advance(start, 0)),
       capacity_(static_cast<size_t>(prefetch)) {
   require(batch > 0, "a batch of {} sequences is not possible", batch);
@@ -48,16 +49,17 @@ BatchLoader::~BatchLoader() {
 
 Batch BatchLoader::read(SamplePosition start) const {
   const int64_t seq_len = order_.seq_len();
-  Batch batch = make_batch(batch_, seq_len);
+  Batch batch = make_batch(share_.size(), seq_len);
   std::vector<int32_t> sequence(static_cast<size_t>(seq_len + 1));
-  SamplePosition position = start;
-  for (int64_t i = 0; i < batch_; ++i) {
+  SamplePosition position = order_.advance(start, share_.begin);
+  for (int64_t i = 0; i < batch.sequences; ++i) {
     stream_.read(order_.first_token(position.epoch, position.index), seq_len + 1, sequence.data());
     std::copy_n(sequence.begin(), seq_len, batch.tokens.begin() + i * seq_len);
     std::copy_n(sequence.begin() + 1, seq_len, batch.targets.begin() + i * seq_len);
     position = order_.advance(position, 1);
   }
-  batch.next = position;
+  batch.next = order_.advance(start, batch_);
+  batch.step_targets = batch_ * seq_len;
   return batch;
 }
 
@@ -101,20 +103,25 @@ Batch BatchLoader::next() {
 }
 
 SequentialBatches::SequentialBatches(const TokenStream& stream, int64_t seq_len, int64_t batch)
+    : SequentialBatches(stream, seq_len, batch, 0, 0, 1) {}
+
+SequentialBatches::SequentialBatches(const TokenStream& stream, int64_t seq_len, int64_t batch,
+                                     int64_t most, int rank, int ranks)
     : stream_(stream), seq_len_(seq_len), batch_(batch) {
   require(seq_len > 0 && batch > 0, "batches of {} sequences of length {} are not possible", batch,
           seq_len);
   require(stream.size() >= 2, "the validation data has {} token; at least 2 are needed",
           stream.size());
-  windows_ = (stream.size() - 1 + seq_len - 1) / seq_len;
+  const int64_t all = (stream.size() - 1 + seq_len - 1) / seq_len;
+  windows_ = Share::of(most > 0 ? std::min(most, all) : all, rank, ranks);
 }
 
 Batch SequentialBatches::at(int64_t index) const {
   if (index < 0 || index >= batches()) {
     fail_runtime("validation batch {} does not exist: there are {}", index, batches());
   }
-  const int64_t first = index * batch_;
-  const int64_t last = std::min(first + batch_, windows_);
+  const int64_t first = windows_.begin + index * batch_;
+  const int64_t last = std::min(first + batch_, windows_.end);
   Batch batch = make_batch(last - first, seq_len_);
   std::fill(batch.targets.begin(), batch.targets.end(), kIgnoredTarget);
   std::vector<int32_t> tokens(static_cast<size_t>((last - first) * seq_len_ + 1));

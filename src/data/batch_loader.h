@@ -16,23 +16,36 @@
 namespace dashlm {
 
 struct Batch {
-  int64_t sequences = 0;
+  int64_t sequences = 0;  // of this rank
   int64_t seq_len = 0;
   std::vector<int32_t> tokens;   // (sequences, seq_len)
   std::vector<int32_t> targets;  // (sequences, seq_len): the token after each
-  SamplePosition next;           // where the following batch starts
+  SamplePosition next;           // where the following batch starts, for all ranks
+  // Targets scored in this step by all ranks together; 0: there are no others.
+  int64_t step_targets = 0;
 
   int64_t scored_targets() const;  // those that are not ignored
 };
 
+// Consecutive parts of [0, count), one for each of `parts`, as equal as can be.
+struct Share {
+  int64_t begin = 0, end = 0;
+
+  static Share of(int64_t count, int part, int parts) {
+    return {count * part / parts, count * (part + 1) / parts};
+  }
+  int64_t size() const { return end - begin; }
+};
+
 // Training batches in sample order, read ahead by a thread. A batch depends on its position alone:
-// starting at `next` of some batch continues as if nothing had happened.
+// starting at `next` of some batch continues as if nothing had happened. Of each batch a rank reads
+// its own share, so that all ranks together read each sequence once.
 class BatchLoader {
  public:
-  // `batch` sequences each, crossing epochs where need be. `prefetch` batches are read ahead; 0
-  // reads within next(). The stream must outlive the loader.
+  // `batch` sequences each, over all ranks, crossing epochs where need be. `prefetch` batches are
+  // read ahead; 0 reads within next(). The stream must outlive the loader.
   BatchLoader(const TokenStream& stream, const SampleOrder& order, int64_t batch,
-              SamplePosition start, int64_t prefetch);
+              SamplePosition start, int64_t prefetch, int rank = 0, int ranks = 1);
   ~BatchLoader();  // returns promptly, whatever is queued
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
@@ -49,6 +62,7 @@ class BatchLoader {
   const TokenStream& stream_;
   SampleOrder order_;
   int64_t batch_;
+  Share share_;              // of each batch
   SamplePosition position_;  // of the next batch to be read
   size_t capacity_;
   double wait_seconds_ = 0;
@@ -68,16 +82,18 @@ class SequentialBatches {
  public:
   // Throws a bad_input Error when the stream has fewer than 2 tokens.
   SequentialBatches(const TokenStream& stream, int64_t seq_len, int64_t batch);
+  // Of the first `most` windows (0: of all of them) those that are `rank`'s to read.
+  SequentialBatches(const TokenStream& stream, int64_t seq_len, int64_t batch, int64_t most,
+                    int rank, int ranks);
 
-  int64_t batches() const { return (windows_ + batch_ - 1) / batch_; }
-  int64_t targets() const { return stream_.size() - 1; }  // that are scored, in all batches
-  Batch at(int64_t index) const;                          // index in [0, batches())
+  int64_t batches() const { return (windows_.size() + batch_ - 1) / batch_; }
+  Batch at(int64_t index) const;  // index in [0, batches())
 
  private:
   const TokenStream& stream_;
   int64_t seq_len_;
   int64_t batch_;
-  int64_t windows_;
+  Share windows_;
 };
 
 }  // namespace dashlm

@@ -34,8 +34,9 @@ class Device {
 };
 
 // "auto" (the best device there is), "cpu" or "cuda". `threads` is the number of CPU threads, 0 for
-// OMP_NUM_THREADS where it is set, or else one per processor this process may use. Throws when the
-// named device is absent.
-std::unique_ptr<Device> open_device(const std::string& name, int threads = 0);
+// OMP_NUM_THREADS where it is set, or else one per processor this process may use; where it may use
+// those of its neighbours too, `processes` of them on this machine share out all processors. Throws
+// when the named device is absent.
+std::unique_ptr<Device> open_device(const std::string& name, int threads = 0, int processes = 1);
 
 }  // namespace dashlm

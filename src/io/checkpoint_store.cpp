@@ -82,15 +82,29 @@ void remove_folder(const std::string& folder) {
 
 // --- manifest ----------------------------------------------------------------------------------
 
-// The whole manifest, its own checksum included, is a function of the list of files. So a manifest
-// is intact if and only if what it says, written again, gives the same bytes.
-std::string manifest_text(const std::vector<CheckpointFile>& files) {
+Json list_of(const std::vector<CheckpointFile>& files) {
   Json list = Json::array();
   for (const CheckpointFile& file : files) {
     list.push_back(
         {{"name", file.name}, {"bytes", file.bytes}, {"crc32", fmt::format("{:08x}", file.crc)}});
   }
-  Json manifest = {{"format", 1}, {"files", std::move(list)}};
+  return list;
+}
+
+std::vector<CheckpointFile> files_of(const Json& list) {
+  std::vector<CheckpointFile> files;
+  for (const Json& item : list) {
+    const auto crc = std::stoul(item.at("crc32").get<std::string>(), nullptr, 16);
+    files.push_back({item.at("name").get<std::string>(), item.at("bytes").get<int64_t>(),
+                     static_cast<uint32_t>(crc)});
+  }
+  return files;
+}
+
+// The whole manifest, its own checksum included, is a function of the list of files. So a manifest
+// is intact if and only if what it says, written again, gives the same bytes.
+std::string manifest_text(const std::vector<CheckpointFile>& files) {
+  Json manifest = {{"format", 1}, {"files", list_of(files)}};
   const std::string body = manifest.dump();
   const uint32_t crc = crc32_of_bytes(body.data(), static_cast<int64_t>(body.size()));
   manifest["manifest_crc32"] = fmt::format("{:08x}", crc);
@@ -102,12 +116,7 @@ std::vector<CheckpointFile> read_manifest(const std::string& folder) {
   const std::string text = read_text_file(path);
   std::vector<CheckpointFile> files;
   try {
-    const Json manifest = Json::parse(text);
-    for (const Json& item : manifest.at("files")) {
-      const auto crc = std::stoul(item.at("crc32").get<std::string>(), nullptr, 16);
-      files.push_back({item.at("name").get<std::string>(), item.at("bytes").get<int64_t>(),
-                       static_cast<uint32_t>(crc), true});
-    }
+    files = files_of(Json::parse(text).at("files"));
   } catch (const std::exception& e) {  // of Json, or of stoul
     fail_input("'{}' is damaged: {}", path, e.what());
   }
@@ -158,6 +167,29 @@ bool being_written(const std::string& folder) {
 }
 
 }  // namespace
+
+std::string checkpoint_files_text(const std::vector<CheckpointFile>& files) {
+  return list_of(files).dump();
+}
+
+std::vector<CheckpointFile> checkpoint_files_from(const std::string& text) {
+  return files_of(Json::parse(text));
+}
+
+void CheckpointPart::write(const std::string& name, const std::function<void(FileWriter&)>& body) {
+  if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos || name == kManifest) {
+    fail_runtime("checkpoint '{}': '{}' is not a name for one of its files", folder_, name);
+  }
+  FileWriter file(folder_ + "/" + name);
+  body(file);
+  file.commit();
+  files_.push_back({name, file.bytes(), file.crc32()});
+}
+
+void CheckpointPart::write_text(const std::string& name, const std::string& text) {
+  write(name,
+        [&](FileWriter& file) { file.write(text.data(), static_cast<int64_t>(text.size())); });
+}
 
 CheckpointStore::CheckpointStore(std::string directory, int64_t keep)
     : directory_(std::move(directory)), keep_(keep) {
@@ -303,34 +335,18 @@ CheckpointWriter::~CheckpointWriter() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-std::unique_ptr<FileWriter> CheckpointWriter::file(const std::string& name) {
-  const auto same = [&](const CheckpointFile& file) { return file.name == name; };
-  if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos || name == kManifest ||
-      std::any_of(files_.begin(), files_.end(), same)) {
-    fail_runtime("checkpoint '{}': '{}' cannot be added: the name is taken or not a plain one",
-                 folder_, name);
+void CheckpointWriter::add(const std::vector<CheckpointFile>& files) {
+  for (const CheckpointFile& file : files) {
+    const auto same = [&](const CheckpointFile& known) { return known.name == file.name; };
+    if (std::any_of(files_.begin(), files_.end(), same)) {
+      fail_runtime("checkpoint '{}': '{}' was written twice", folder_, file.name);
+    }
+    files_.push_back(file);
   }
-  auto writer = std::make_unique<FileWriter>(folder_ + "/" + name);
-  files_.push_back({name, 0, 0, false});
-  return writer;
-}
-
-void CheckpointWriter::finish(FileWriter& file) {
-  const auto found = std::find_if(files_.begin(), files_.end(), [&](const CheckpointFile& entry) {
-    return folder_ + "/" + entry.name == file.path();
-  });
-  if (found == files_.end() || found->finished) {
-    fail_runtime("checkpoint '{}': '{}' is not one of its unfinished files", folder_, file.path());
-  }
-  file.commit();
-  *found = {found->name, file.bytes(), file.crc32(), true};
 }
 
 std::string CheckpointWriter::commit() {
   if (folder_.empty()) fail_runtime("the checkpoint of step {} was committed twice", step_);
-  for (const CheckpointFile& file : files_) {
-    if (!file.finished) fail_runtime("checkpoint '{}': '{}' is unfinished", folder_, file.name);
-  }
   write_text_file(folder_ + "/" + kManifest, manifest_text(files_));
   std::string target = store_.install(folder_, step_);
   folder_.clear();

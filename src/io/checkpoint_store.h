@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,7 +26,26 @@ struct CheckpointFile {
   std::string name;
   int64_t bytes = 0;
   uint32_t crc = 0;
-  bool finished = false;
+};
+
+// A list of them as JSON text and back, to be sent from one process to another.
+std::string checkpoint_files_text(const std::vector<CheckpointFile>& files);
+std::vector<CheckpointFile> checkpoint_files_from(const std::string& text);
+
+// Files that one process writes into the folder of an unfinished checkpoint. Processes that share
+// the file system may write parts of one checkpoint side by side, under different names.
+class CheckpointPart {
+ public:
+  explicit CheckpointPart(std::string folder) : folder_(std::move(folder)) {}
+
+  // Writes one file, whose content `body` provides.
+  void write(const std::string& name, const std::function<void(FileWriter&)>& body);
+  void write_text(const std::string& name, const std::string& text);
+  const std::vector<CheckpointFile>& files() const { return files_; }
+
+ private:
+  std::string folder_;
+  std::vector<CheckpointFile> files_;
 };
 
 class CheckpointWriter;
@@ -62,9 +82,9 @@ class CheckpointWriter {
  public:
   ~CheckpointWriter();  // without commit(): removes what was written
 
-  // Adds one file: begin, write to it, finish.
-  std::unique_ptr<FileWriter> file(const std::string& name);
-  void finish(FileWriter& file);
+  const std::string& folder() const { return folder_; }  // for CheckpointPart
+  // Files of a part, as the process that wrote them lists them.
+  void add(const std::vector<CheckpointFile>& files);
   // Writes the manifest, renames the folder into place and removes older checkpoints beyond
   // `keep`; damaged ones do not count towards it, and those of later steps (left by a run that was
   // taken up again from an earlier one) stay. Returns the final folder.

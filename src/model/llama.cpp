@@ -1,5 +1,7 @@
 #include "model/llama.h"
 
+#include <limits>
+
 #include "ops/attention.h"
 #include "ops/embedding.h"
 #include "ops/rope.h"
@@ -26,7 +28,14 @@ Llama::Llama(Context& context, const ModelConfig& config, const LlamaTensors& we
 
 void Llama::forward_backward(Context& context, const Activations& memory, const Tensor& tokens,
                              const Tensor& targets, const BatchShape& shape, float loss_scale,
-                             const LlamaTensors& gradients, const Tensor& losses) const {
+                             const LlamaTensors& gradients, const Tensor& losses,
+                             const PassHooks& hooks) const {
+  const auto before_use = [&](int64_t end) {
+    if (hooks.before_use) hooks.before_use(end);
+  };
+  const auto complete = [&](int64_t begin) {
+    if (hooks.gradients_complete) hooks.gradients_complete(begin);
+  };
   const ArenaScope scope(memory.arena);
   const int64_t n = shape.tokens(), d_model = config_.d_model, n_layer = config_.n_layer;
   const auto take_activations = [&] {
@@ -43,22 +52,28 @@ void Llama::forward_backward(Context& context, const Activations& memory, const 
     if (i < n_layer) kept.push_back(memory.recompute ? shared : take_activations());
   }
 
+  before_use(end_of_layer(-1));
   embedding(context, x[0], weights_.embed, tokens);
   for (int64_t i = 0; i < n_layer; ++i) {
     const auto at = static_cast<size_t>(i);
+    before_use(end_of_layer(i));
     layer(i).forward(context, kept[at], x[at], shape);
     layer(i).output(context, kept[at], x[at + 1]);
   }
 
   const Tensor d = memory.arena.take("d_residual", {n, d_model});
+  before_use(std::numeric_limits<int64_t>::max());
   head_backward(context, x.back(), targets, loss_scale, gradients, d, losses);
+  complete(weights_.head_offset);
 
   for (int64_t i = n_layer; i-- > 0;) {
     const auto at = static_cast<size_t>(i);
     if (memory.recompute) layer(i).forward(context, kept[at], x[at], shape);
     layer(i).backward(context, kept[at], x[at], d, gradients.layers[at], shape);
+    complete(weights_.layers[at].offset);
   }
   embedding_backward(context, gradients.embed, d, tokens);
+  complete(0);
 }
 
 Tensor Llama::final_state(Context& context, Arena& activations, const Tensor& tokens,

@@ -5,6 +5,7 @@
 // measuring arena (src/tensor/arena.h) tells how much is needed.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "model/layer.h"
@@ -17,6 +18,14 @@ struct KeyValueCache {
   int64_t length = 0;                // positions filled
 
   static KeyValueCache take(Arena& arena, const ModelConfig& config, int64_t positions);
+};
+
+// Tells whoever moves parameters between ranks how far a pass has got; each function may be empty.
+// Offsets are those of the flat parameters, which the forward pass reads from their start to their
+// end, and whose gradients the backward pass completes from their end to their start.
+struct PassHooks {
+  std::function<void(int64_t end)> before_use;  // weights below `end` are about to be read
+  std::function<void(int64_t begin)> gradients_complete;  // from `begin` on, for this pass
 };
 
 class Llama {
@@ -34,7 +43,8 @@ class Llama {
   // to `gradients` those of loss_scale · sum(losses). Ignored targets have loss 0.
   void forward_backward(Context& context, const Activations& memory, const Tensor& tokens,
                         const Tensor& targets, const BatchShape& shape, float loss_scale,
-                        const LlamaTensors& gradients, const Tensor& losses) const;
+                        const LlamaTensors& gradients, const Tensor& losses,
+                        const PassHooks& hooks = {}) const;
 
   // The losses alone.
   void evaluate(Context& context, Arena& activations, const Tensor& tokens, const Tensor& targets,
@@ -49,6 +59,11 @@ class Llama {
               const Tensor& logits) const;
 
  private:
+  // Where the parameters after those of layer i begin; of the embedding with i = -1.
+  int64_t end_of_layer(int64_t i) const {
+    return i + 1 < config_.n_layer ? weights_.layers[static_cast<size_t>(i + 1)].offset
+                                   : weights_.head_offset;
+  }
   Layer layer(int64_t i) const {
     return {config_, weights_.layers[static_cast<size_t>(i)], rope_table_};
   }

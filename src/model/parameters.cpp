@@ -49,6 +49,7 @@ LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& con
   tensors.embed = take();
   for (int64_t i = 0; i < config.n_layer; ++i) {
     LayerTensors layer;
+    layer.offset = next->offset;
     layer.attn_norm = take();
     layer.qkv = take();
     layer.attn_out = take();
@@ -61,6 +62,7 @@ LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& con
     layer.down = take();
     tensors.layers.push_back(std::move(layer));
   }
+  tensors.head_offset = next->offset;
   tensors.final_norm = take();
   tensors.lm_head = config.tie_embeddings ? tensors.embed : take();
   return tensors;

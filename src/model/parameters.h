@@ -44,19 +44,21 @@ class ParameterLayout {
 
 // Views into one flat allocation, of weights or of gradients alike.
 struct LayerTensors {
-  Tensor attn_norm;  // (d)
-  Tensor qkv;        // ((H + 2G)·h, d)
-  Tensor attn_out;   // (d, H·h)
-  Tensor mlp_norm;   // (d)
-  Tensor gate_up;    // (2f, d): gate and up lie side by side, so one product serves both
-  Tensor down;       // (d, f)
+  int64_t offset = 0;  // of its first parameter in the flat allocation
+  Tensor attn_norm;    // (d)
+  Tensor qkv;          // ((H + 2G)·h, d)
+  Tensor attn_out;     // (d, H·h)
+  Tensor mlp_norm;     // (d)
+  Tensor gate_up;      // (2f, d): gate and up lie side by side, so one product serves both
+  Tensor down;         // (d, f)
 };
 
 struct LlamaTensors {
-  Tensor embed;  // (V, d)
+  Tensor embed;  // (V, d), at offset 0
   std::vector<LayerTensors> layers;
-  Tensor final_norm;  // (d)
-  Tensor lm_head;     // (V, d); the same memory as embed when tied
+  int64_t head_offset = 0;  // of final_norm
+  Tensor final_norm;        // (d)
+  Tensor lm_head;           // (V, d); the same memory as embed when tied
 };
 
 LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,

@@ -5,13 +5,16 @@
 
 namespace dashlm {
 
-void adamw(Context& context, const Tensor& weight, const Tensor& gradient, const Tensor& moment1,
-           const Tensor& moment2, const AdamwStep& step) {
-  expect("adamw", weight, weight.shape);
-  expect("adamw", gradient, weight.shape);
-  expect("adamw", moment1, weight.shape);
-  expect("adamw", moment2, weight.shape);
-  DASHLM_DISPATCH(context, adamw, weight, gradient, moment1, moment2, step);
+void adamw(Context& context, const Tensor& weights, const Tensor& gradients, const Tensor& places,
+           const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,
+           const AdamwStep& step) {
+  expect("adamw", moment1, {moment1.dim(0), moment1.dim(1), moment1.dim(2)});
+  expect("adamw", moment2, moment1.shape);
+  expect("adamw", places, {moment1.dim(0), 2}, DType::i64);
+  expect("adamw", lr_scale, {moment1.dim(0)});
+  expect("adamw", weights, {weights.elements()});
+  expect("adamw", gradients, weights.shape);
+  DASHLM_DISPATCH(context, adamw, weights, gradients, places, lr_scale, moment1, moment2, step);
 }
 
 }  // namespace dashlm

@@ -1,4 +1,4 @@
-// One step of AdamW (Loshchilov and Hutter 2019) on one parameter.
+// One step of AdamW (Loshchilov and Hutter 2019) on a stack of blocks.
 #pragma once
 
 #include "ops/context.h"
@@ -14,11 +14,13 @@ struct AdamwStep {
   int64_t step = 1;          // counted from 1, for bias correction
 };
 
-// weight, moment1 and moment2 are updated in place; all four tensors have the same number of
-// elements.
+// The blocks of `weights` at `places` (N, 2) i64 (see ops/blocks.h) and the moments (N, r, c) are
+// updated in place; `gradients` is laid out like `weights`, and lr_scale (N) multiplies each
+// block's learning rate.
 //   m <- beta1·m + (1-beta1)·g        v <- beta2·v + (1-beta2)·g²
 //   w <- w·(1 - lr·wd) - lr · m/(1-beta1^t) / (sqrt(v/(1-beta2^t)) + eps)
-void adamw(Context& context, const Tensor& weight, const Tensor& gradient, const Tensor& moment1,
-           const Tensor& moment2, const AdamwStep& step);
+void adamw(Context& context, const Tensor& weights, const Tensor& gradients, const Tensor& places,
+           const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,
+           const AdamwStep& step);
 
 }  // namespace dashlm

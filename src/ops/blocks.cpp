@@ -11,7 +11,36 @@ void expect_places(const char* operation, const Tensor& places, const Tensor& st
   expect(operation, places, {stack.dim(0), 2}, DType::i64);
 }
 
+void expect_table(const char* operation, const Tensor& packed, const Tensor& flat,
+                  const Tensor& table) {
+  expect(operation, packed, {packed.elements()});
+  expect(operation, flat, {flat.elements()});
+  expect(operation, table, {table.dim(0), kBlockTableColumns}, DType::i64);
+}
+
 }  // namespace
+
+std::vector<int64_t> block_table(std::span<const BlockPlace> places) {
+  std::vector<int64_t> table;
+  int64_t packed = 0;
+  for (const BlockPlace& place : places) {
+    table.insert(table.end(), {place.offset, place.row_stride, place.rows, place.cols, packed});
+    packed += place.elements();
+  }
+  return table;
+}
+
+void gather_blocks(Context& context, const Tensor& packed, const Tensor& flat,
+                   const Tensor& table) {
+  expect_table("gather_blocks", packed, flat, table);
+  DASHLM_DISPATCH(context, gather_blocks, packed, flat, table);
+}
+
+void scatter_blocks(Context& context, const Tensor& flat, const Tensor& packed,
+                    const Tensor& table) {
+  expect_table("scatter_blocks", packed, flat, table);
+  DASHLM_DISPATCH(context, scatter_blocks, flat, packed, table);
+}
 
 void pack_blocks(Context& context, const Tensor& stack, const Tensor& flat, const Tensor& places,
                  float scale) {

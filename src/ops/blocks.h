@@ -4,10 +4,33 @@
 // element, and the elements from one of its rows to the next.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "config/schema.h"
 #include "ops/context.h"
 
 namespace dashlm {
+
+// Where a block lies in flat memory: element (i, j) is at offset + i · row_stride + j.
+struct BlockPlace {
+  int64_t offset = 0;
+  int64_t row_stride = 0;
+  int64_t rows = 0, cols = 0;
+
+  int64_t elements() const { return rows * cols; }
+};
+
+// A table of n blocks of any shapes, (n, 5) i64: offset, row_stride, rows, cols, and where the
+// block begins when all of them are packed one after another, each row-major without gaps.
+constexpr int64_t kBlockTableColumns = 5;
+std::vector<int64_t> block_table(std::span<const BlockPlace> places);
+
+// packed = blocks of `flat`, and blocks of `flat` = packed. What of `flat` belongs to no block
+// stays.
+void gather_blocks(Context& context, const Tensor& packed, const Tensor& flat, const Tensor& table);
+void scatter_blocks(Context& context, const Tensor& flat, const Tensor& packed,
+                    const Tensor& table);
 
 // stack (N, r, c) = scale · blocks of `flat`.
 void pack_blocks(Context& context, const Tensor& stack, const Tensor& flat, const Tensor& places,

@@ -3,15 +3,14 @@
 #pragma once
 
 #include "optim/optimizer.h"
+#include "optim/stack_places.h"
 
 namespace dashlm {
 
 class Adamw final : public Optimizer {
  public:
-  // `lr_scale`: one multiplier a parameter; those with 0 are left alone.
-  Adamw(const AdamwConfig& config, const ParameterLayout& layout,
-        const std::vector<double>& lr_scale, const Tensor& weights, const Tensor& gradients,
-        Arena& arena);
+  Adamw(const AdamwConfig& config, std::vector<Block> blocks, const Tensor& weights,
+        const Tensor& gradients, Arena& arena);
 
   void initialize(Context& context) override;
   void update(Context& context, const UpdateStep& step) override;
@@ -19,11 +18,16 @@ class Adamw final : public Optimizer {
   UpdateTimes times() const override { return times_; }
 
  private:
+  // Of one stack of N blocks (r, c).
+  struct StackState {
+    StackPlaces places;
+    Tensor moment1, moment2;  // (N, r, c)
+  };
+
   const AdamwConfig config_;
-  const ParameterLayout& layout_;
-  const std::vector<double> lr_scale_;
+  const BlockLayout blocks_;
   Tensor weights_, gradients_;
-  Tensor moment1_, moment2_;  // flat, like the weights
+  std::vector<StackState> stacks_;  // as blocks_.stacks()
   UpdateTimes times_;
 };
 

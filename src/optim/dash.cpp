@@ -12,16 +12,8 @@
 namespace dashlm {
 namespace {
 
-std::vector<bool> trainable(const std::vector<double>& lr_scale) {
-  std::vector<bool> result;
-  for (const double scale : lr_scale) result.push_back(scale != 0);
-  return result;
-}
-
-BlockOptions block_options(const DashConfig& config) {
-  return {.block_size = config.block_size,
-          .stacking = config.stacking,
-          .split_qkv = config.split_qkv,
+StackOptions stack_options(const DashConfig& config) {
+  return {.stacking = config.stacking,
           .vector_factors = config.vectors == VectorRule::shampoo,
           .phases = config.stagger ? config.frequency : 1};
 }
@@ -43,28 +35,19 @@ void upload(Context& context, const Tensor& to, const std::vector<T>& from) {
 
 }  // namespace
 
-Dash::Dash(const DashConfig& config, const ParameterLayout& layout,
-           const std::vector<double>& lr_scale, const Tensor& weights, const Tensor& gradients,
-           Arena& arena, uint64_t seed)
+Dash::Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& weights,
+           const Tensor& gradients, Arena& arena, uint64_t seed)
     : config_(config),
-      lr_scale_(lr_scale),
       seed_(seed),
-      blocks_(layout, block_options(config), trainable(lr_scale)),
+      blocks_(std::move(blocks), stack_options(config)),
       weights_(weights),
       gradients_(gradients),
       inverse_root_(make_inverse_root(config.inverse_root)) {
-  // What a checkpoint can name: a safetensors header is at most 100 MB, a block takes up to 1 kB.
-  constexpr int64_t kMostBlocks = 100000;
-  require(std::ssize(blocks_.blocks()) <= kMostBlocks,
-          "optimizer.block_size = {} cuts the parameters into {} blocks, but at most {} are "
-          "possible; choose a larger one",
-          config.block_size, blocks_.blocks().size(), kMostBlocks);
   for (const BlockStack& stack : blocks_.stacks()) {
     const int64_t count = std::ssize(stack.blocks);
     const Shape shape{count, stack.rows, stack.cols};
     StackState state;
-    state.places = arena.take("places", {count, 2}, DType::i64);
-    state.lr_scale = arena.take("lr_scale", {count});
+    state.places = StackPlaces::take(arena, count);
     state.ratios = arena.take("ratios", {count});
     state.mean = arena.take("mean", shape);
     if (has_variance()) state.variance = arena.take("variance", shape);
@@ -79,7 +62,7 @@ Dash::Dash(const DashConfig& config, const ParameterLayout& layout,
     state.roots = arena.take("roots", {count, stack.size, stack.size});
     state.failures = arena.take("failures", {count}, DType::i32);
     for (const Factor& factor : stack.factors) {
-      state.ids.push_back(static_cast<int64_t>(2 * factor.block) + (factor.right ? 1 : 0));
+      state.ids.push_back(2 * blocks_.blocks()[factor.block].id + (factor.right ? 1 : 0));
     }
     state.reports.resize(stack.factors.size());
     factor_stacks_.push_back(std::move(state));
@@ -89,15 +72,7 @@ Dash::Dash(const DashConfig& config, const ParameterLayout& layout,
 // Averages start at zero; a root that was never computed is the identity.
 void Dash::initialize(Context& context) {
   for (size_t i = 0; i < stacks_.size(); ++i) {
-    std::vector<int64_t> places;
-    std::vector<float> lr_scale;
-    for (const size_t index : blocks_.stacks()[i].blocks) {
-      const Block& block = blocks_.blocks()[index];
-      places.insert(places.end(), {block.offset, block.row_stride});
-      lr_scale.push_back(static_cast<float>(lr_scale_[block.parameter]));
-    }
-    upload(context, stacks_[i].places, places);
-    upload(context, stacks_[i].lr_scale, lr_scale);
+    stacks_[i].places.fill(context, blocks_, blocks_.stacks()[i]);
     for (const Tensor& tensor : {stacks_[i].mean, stacks_[i].variance, stacks_[i].velocity}) {
       if (tensor.data) context.device.clear(tensor.data, tensor.bytes());
     }
@@ -109,34 +84,25 @@ void Dash::initialize(Context& context) {
   }
 }
 
-// Named by block and in the order of names, so that a checkpoint is the same whatever the stacking.
+// Named by block.
 std::vector<Tensor> Dash::state() const {
   std::vector<Tensor> tensors;
-  const auto add = [&](const Tensor& stack, size_t at, const std::string& name) {
-    if (stack.rank() == 0) return;
-    Tensor one = stack.rows(static_cast<int64_t>(at), 1);
-    if (one.rank() == 3) one = one.view({one.dim(1), one.dim(2)});
-    one.name = name;
-    tensors.push_back(one);
-  };
   for (size_t i = 0; i < stacks_.size(); ++i) {
-    for (size_t at = 0; at < blocks_.stacks()[i].blocks.size(); ++at) {
-      const std::string& name = blocks_.blocks()[blocks_.stacks()[i].blocks[at]].name;
-      add(stacks_[i].mean, at, "mean of " + name);
-      add(stacks_[i].variance, at, "variance of " + name);
-      add(stacks_[i].velocity, at, "velocity of " + name);
-    }
+    const BlockStack& stack = blocks_.stacks()[i];
+    add_block_state(tensors, "mean of ", stacks_[i].mean, blocks_, stack);
+    add_block_state(tensors, "variance of ", stacks_[i].variance, blocks_, stack);
+    add_block_state(tensors, "velocity of ", stacks_[i].velocity, blocks_, stack);
   }
   for (size_t i = 0; i < factor_stacks_.size(); ++i) {
-    for (size_t at = 0; at < blocks_.factor_stacks()[i].factors.size(); ++at) {
+    const FactorState& state = factor_stacks_[i];
+    for (size_t at = 0; at < state.ids.size(); ++at) {
       const std::string name = blocks_.name_of(blocks_.factor_stacks()[i].factors[at]);
-      add(factor_stacks_[i].factors, at, name);
-      add(factor_stacks_[i].roots, at, "root of " + name);
-      add(factor_stacks_[i].failures, at, "failures of " + name);
+      tensors.push_back(entry_of_stack(state.factors, at, name));
+      tensors.push_back(entry_of_stack(state.roots, at, "root of " + name));
+      tensors.push_back(entry_of_stack(state.failures, at, "failures of " + name));
     }
   }
-  std::sort(tensors.begin(), tensors.end(),
-            [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  sort_by_name(tensors);
   return tensors;
 }
 
@@ -178,7 +144,7 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
     const ArenaScope scope(context.scratch);
     const Tensor gradient = context.scratch.take("gradient", {count, shape.rows, shape.cols});
     Timer timer;
-    pack_blocks(context, gradient, gradients_, state.places.rows(begin, count),
+    pack_blocks(context, gradient, gradients_, state.places.offsets.rows(begin, count),
                 static_cast<float>(step.gradient_scale));
     times_.pack += timer.milliseconds();
     timer.restart();
@@ -283,7 +249,7 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
       return factor_stacks_[range.stack].roots.rows(range.first + begin, count);
     };
     const Tensor mean = part(state.mean), variance = part(state.variance);
-    const Tensor velocity = part(state.velocity), lr_scale = part(state.lr_scale);
+    const Tensor velocity = part(state.velocity), lr_scale = part(state.places.lr_scale);
     const Tensor direction = context.scratch.take("direction", mean.shape);
     if (preconditioned && shape.right.count > 0) {
       const Tensor left = context.scratch.take("left", mean.shape);
@@ -292,7 +258,7 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
     } else if (preconditioned) {
       matmul(context, direction, roots(shape.left), mean);
     }
-    apply_block_update(context, weights_, part(state.places),
+    apply_block_update(context, weights_, part(state.places.offsets),
                        {.direction = direction,
                         .mean = mean,
                         .lr_scale = lr_scale,

@@ -12,13 +12,14 @@
 
 #include "optim/inverse_root/inverse_root.h"
 #include "optim/optimizer.h"
+#include "optim/stack_places.h"
 
 namespace dashlm {
 
 class Dash final : public Optimizer {
  public:
-  Dash(const DashConfig& config, const ParameterLayout& layout, const std::vector<double>& lr_scale,
-       const Tensor& weights, const Tensor& gradients, Arena& arena, uint64_t seed);
+  Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& weights,
+       const Tensor& gradients, Arena& arena, uint64_t seed);
 
   void initialize(Context& context) override;
   void update(Context& context, const UpdateStep& step) override;
@@ -33,8 +34,7 @@ class Dash final : public Optimizer {
  private:
   // Of one stack of N blocks (r, c).
   struct StackState {
-    Tensor places;    // (N, 2) i64, see ops/blocks.h
-    Tensor lr_scale;  // (N)
+    StackPlaces places;
     Tensor mean;      // (N, r, c): M̃
     Tensor variance;  // (N, r, c): V; adam and adagrad grafting
     Tensor velocity;  // (N, r, c): M; with momentum
@@ -45,7 +45,7 @@ class Dash final : public Optimizer {
     Tensor factors;                   // (S, n, n): L and R
     Tensor roots;                     // (S, n, n): L̄ and R̄
     Tensor failures;                  // (S) i32: refreshes in a row that failed
-    std::vector<int64_t> ids;         // (S): of each factor, the same whatever the stacking
+    std::vector<int64_t> ids;         // (S): of each factor, whatever the stacking and the rank
     std::vector<RootReport> reports;  // (S): of the last refresh
   };
 
@@ -66,7 +66,6 @@ class Dash final : public Optimizer {
   void apply(Context& context, size_t stack, const UpdateStep& step);
 
   const DashConfig config_;
-  const std::vector<double> lr_scale_;  // of each parameter
   const uint64_t seed_;
   const BlockLayout blocks_;
   Tensor weights_, gradients_;

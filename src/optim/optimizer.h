@@ -8,6 +8,7 @@
 
 #include "model/parameters.h"
 #include "ops/context.h"
+#include "optim/blocks/block_layout.h"
 #include "optim/optimizer_config.h"
 
 namespace dashlm {
@@ -63,10 +64,17 @@ class Optimizer {
   virtual std::vector<BlockStatistics> statistics(Context&) const { return {}; }
 };
 
-// `weights` and `gradients` are flat, as laid out by `layout`, which must outlive the optimizer;
-// state is taken from `arena`. `seed` is that of the run.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config,
-                                          const ParameterLayout& layout, const Tensor& weights,
-                                          const Tensor& gradients, Arena& arena, uint64_t seed);
+// The blocks that this optimizer's parameters are cut into, of all ranks, frozen ones included.
+std::vector<Block> optimizer_blocks(const OptimizerConfig& config, const ParameterLayout& layout);
+// The relative work that a block is, by which blocks are shared out to ranks: r³ + c³ where it has
+// factors of sizes r and c, its elements where it has none.
+double block_cost(const OptimizerConfig& config, const Block& block);
+
+// An optimizer of these blocks (frozen ones are left alone), which are all or some of
+// optimizer_blocks(), with places in `weights` and `gradients`; both are flat and laid out alike.
+// State is taken from `arena`. `seed` is that of the run.
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<Block> blocks,
+                                          const Tensor& weights, const Tensor& gradients,
+                                          Arena& arena, uint64_t seed);
 
 }  // namespace dashlm

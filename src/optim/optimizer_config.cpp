@@ -18,6 +18,8 @@ void AdamwConfig::describe(Schema& schema) {
   schema.field("eps", eps, "added to the root of the second moment", {kTiny, 1.0});
   schema.field("weight_decay", weight_decay, "decoupled weight decay, on matrices only",
                {0.0, 1e3});
+  schema.field("block_size", block_size,
+               "rows and columns of the blocks that parameters are shared out to ranks in", {1});
 }
 
 void OptimizerConfig::describe(Schema& schema) {

@@ -24,6 +24,7 @@ struct AdamwConfig {
   double beta2 = 0.95;
   double eps = 1e-8;
   double weight_decay = 0.0;
+  int64_t block_size = 1024;
 
   void describe(Schema& schema);
 };

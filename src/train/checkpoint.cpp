@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
+#include <set>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "config/config.h"
-#include "io/safetensors.h"
+#include "dist/ownership.h"
+#include "io/safetensors_set.h"
 #include "model/hf_format.h"
 
 namespace dashlm {
@@ -16,18 +18,13 @@ namespace {
 
 // Items are filled one at a time as they are written, so that saving needs memory for the largest
 // tensor only.
-std::vector<SafetensorsItem> weight_items(Engine& engine, const std::vector<HfTensor>& tensors) {
-  std::vector<SafetensorsItem> items;
-  for (const HfTensor& tensor : tensors) {
-    items.push_back({tensor.name, DType::f32, tensor.shape, [&](void* out) {
-                       const Tensor part =
-                           engine.weights().rows(tensor.offset, tensor.shape.elements());
-                       std::vector<float> host(static_cast<size_t>(part.elements()));
-                       engine.device().download(host.data(), part.data, part.bytes());
-                       tensor.encode(host.data(), static_cast<float*>(out));
-                     }});
-  }
-  return items;
+SafetensorsItem weight_item(Engine& engine, const HfTensor& tensor) {
+  return {tensor.name, DType::f32, tensor.shape, [&](void* out) {
+            const Tensor part = engine.weights().rows(tensor.offset, tensor.shape.elements());
+            std::vector<float> host(static_cast<size_t>(part.elements()));
+            engine.device().download(host.data(), part.data, part.bytes());
+            tensor.encode(host.data(), static_cast<float*>(out));
+          }};
 }
 
 std::vector<SafetensorsItem> state_items(Engine& engine) {
@@ -40,16 +37,39 @@ std::vector<SafetensorsItem> state_items(Engine& engine) {
   return items;
 }
 
-void write_file(CheckpointWriter& writer, const std::string& name,
-                const std::function<void(FileWriter&)>& body) {
-  const auto file = writer.file(name);
-  body(*file);
-  writer.finish(*file);
-}
+// Which rank writes which tensor of the model, and in how many parts.
+struct WeightFiles {
+  int count = 1;
+  std::vector<int> writer;  // of each tensor
 
-void write_text(CheckpointWriter& writer, const std::string& name, const std::string& text) {
-  write_file(writer, name,
-             [&](FileWriter& file) { file.write(text.data(), static_cast<int64_t>(text.size())); });
+  WeightFiles(const std::vector<HfTensor>& tensors, int ranks)
+      : count(static_cast<int>(std::min<int64_t>(ranks, std::ssize(tensors)))) {
+    std::vector<double> sizes;
+    for (const HfTensor& t : tensors) sizes.push_back(static_cast<double>(t.shape.elements()));
+    writer = share_out(sizes, count);
+  }
+  std::string name(int part) const { return safetensors_part_name("model", part, count); }
+};
+
+void write_weights(CheckpointPart& part, Engine& engine, const ModelConfig& config) {
+  const int rank = engine.communicator().rank();
+  const std::vector<HfTensor> tensors = hf_tensors(config, engine.layout());
+  const WeightFiles files(tensors, engine.communicator().size());
+  if (rank >= files.count) return;
+  std::vector<SafetensorsItem> items;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (files.writer[i] == rank) items.push_back(weight_item(engine, tensors[i]));
+  }
+  part.write(files.name(rank), [&](FileWriter& file) {
+    write_safetensors(file, items, {{"format", "pt"}});
+  });
+  if (rank > 0 || files.count == 1) return;
+  // Tells transformers which part holds what.
+  Json index = {{"metadata", {{"total_size", engine.weights().bytes()}}}};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    index["weight_map"][tensors[i].name] = files.name(files.writer[i]);
+  }
+  part.write_text("model.safetensors.index.json", index.dump(2) + "\n");
 }
 
 Json read_run_json(const std::string& folder) {
@@ -57,64 +77,65 @@ Json read_run_json(const std::string& folder) {
   return parse_json(read_text_file(path), path);
 }
 
-// Calls differ(key, old, new) for each value in which two JSON objects differ, by dotted path.
-void for_differences(
-    const Json& old_json, const Json& new_json, const std::string& prefix,
-    const std::function<void(const std::string&, const Json&, const Json&)>& differ) {
-  for (const auto& [key, value] : new_json.items()) {
-    const Json before = old_json.contains(key) ? old_json[key] : Json();
-    if (value.is_object() && before.is_object()) {
-      for_differences(before, value, prefix + key + ".", differ);
-    } else if (before != value) {
-      differ(prefix + key, before, value);
-    }
-  }
-}
-
 // Keys that may change on resume without a word: they do not affect the results.
 bool is_harmless(const std::string& key) {
-  static const char* const harmless[] = {"out",           "threads",         "device",
-                                         "data.train",    "data.val",        "data.tokenizer",
-                                         "data.prefetch", "train.recompute", "train.log_every"};
+  static const char* const harmless[] = {"out",
+                                         "threads",
+                                         "device",
+                                         "data.train",
+                                         "data.val",
+                                         "data.tokenizer",
+                                         "data.prefetch",
+                                         "train.recompute",
+                                         "train.log_every",
+                                         "train.compare_ranks_every"};
   return key.starts_with("checkpoint.") || key.starts_with("eval.") ||
          std::find(std::begin(harmless), std::end(harmless), key) != std::end(harmless);
 }
 
 void compare_configs(const std::string& folder, const Json& saved, const RunConfig& config) {
   const Json now = parse_json(run_config_text(config), "config");
-  for_differences(
-      saved, now, "", [&](const std::string& key, const Json& before, const Json& value) {
-        const bool decides_tensors =
-            (key.starts_with("model.") && key != "model.init_std") || key == "optimizer.type";
-        require(!decides_tensors,
-                "cannot resume from '{}': it has {} = {}, the config has {}; give the run another "
-                "--out "
-                "or restore the value",
-                folder, key, before.dump(), value.dump());
-        if (!is_harmless(key)) {
-          spdlog::warn("resuming with {} = {}, which was {} when the checkpoint was written", key,
-                       value.dump(), before.dump());
-        }
-      });
+  for_differences(saved, now, [&](const std::string& key, const Json& before, const Json& value) {
+    const bool decides_tensors =
+        (key.starts_with("model.") && key != "model.init_std") || key == "optimizer.type";
+    require(!decides_tensors,
+            "cannot resume from '{}': it has {} = {}, the config has {}; give the run another "
+            "--out "
+            "or restore the value",
+            folder, key, before.dump(), value.dump());
+    if (!is_harmless(key)) {
+      spdlog::warn("resuming with {} = {}, which was {} when the checkpoint was written", key,
+                   value.dump(), before.dump());
+    }
+  });
 }
 
-void require_same_names(const SafetensorsReader& file, const std::vector<std::string>& wanted) {
-  for (const auto& [name, entry] : file.entries()) {
-    require(std::find(wanted.begin(), wanted.end(), name) != wanted.end(),
-            "{}: unexpected tensor '{}'", file.path(), name);
+// `wanted`: what this rank reads; together with what the others read it must be all of `files`.
+void require_no_others(Communicator& communicator, const SafetensorsSet& files,
+                       const std::vector<std::string>& wanted) {
+  const auto count = static_cast<double>(wanted.size());
+  if (communicator.sum(std::vector{count})[0] == static_cast<double>(files.size())) return;
+  std::set<std::string> known;
+  for (const std::string& list :
+       communicator.exchange(fmt::format("{}", fmt::join(wanted, "\n")))) {
+    std::istringstream names(list);
+    for (std::string name; std::getline(names, name);) known.insert(name);
+  }
+  for (const std::string& name : files.names()) {
+    require(known.contains(name), "'{}': unexpected tensor \"{}\"", files.path(), name);
   }
 }
 
 void load_state(const std::string& folder, Engine& engine) {
-  const SafetensorsReader file(folder + "/optimizer.safetensors");
+  const SafetensorsSet files(folder, "optimizer");
   std::vector<std::string> names;
   for (const Tensor& tensor : engine.optimizer().state()) {
     std::vector<char> host(static_cast<size_t>(tensor.bytes()));
-    file.read(tensor.name, tensor.dtype, tensor.shape, host.data());
+    files.read(tensor.name, tensor.dtype, tensor.shape, host.data());
     engine.device().upload(tensor.data, host.data(), tensor.bytes());
     names.push_back(tensor.name);
   }
-  require_same_names(file, names);
+  require_no_others(engine.communicator(), files, names);
 }
 
 }  // namespace
@@ -133,21 +154,31 @@ void RunState::describe(Schema& s) {
 
 std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunConfig& config,
                             const RunState& state) {
-  const auto writer = store.begin(state.step);
-  const std::vector<HfTensor> tensors = hf_tensors(config.model, engine.layout());
-  write_file(*writer, "model.safetensors", [&](FileWriter& file) {
-    write_safetensors(file, weight_items(engine, tensors), {{"format", "pt"}});
-  });
-  write_file(*writer, "optimizer.safetensors",
-             [&](FileWriter& file) { write_safetensors(file, state_items(engine)); });
-  write_text(*writer, "config.json", hf_config_text(config.model));
+  Communicator& communicator = engine.communicator();
+  const int rank = communicator.rank();
+  engine.settle();
+  const auto writer = rank == 0 ? store.begin(state.step) : nullptr;
+  const std::string folder = communicator.exchange(writer ? writer->folder() : "")[0];
 
-  RunState copy = state;
-  Json run = Json::object();
-  run["state"] = write_config([&](Schema& s) { copy.describe(s); });
-  run["config"] = parse_json(run_config_text(config), "config");
-  write_text(*writer, "run.json", run.dump(2) + "\n");
-  return writer->commit();
+  CheckpointPart part(folder);
+  write_weights(part, engine, config.model);
+  part.write(safetensors_part_name("optimizer", rank, communicator.size()),
+             [&](FileWriter& file) { write_safetensors(file, state_items(engine)); });
+  if (rank == 0) {
+    RunState copy = state;
+    Json run = Json::object();
+    run["state"] = write_config([&](Schema& s) { copy.describe(s); });
+    run["config"] = parse_json(run_config_text(config), "config");
+    part.write_text("run.json", run.dump(2) + "\n");
+    part.write_text("config.json", hf_config_text(config.model));
+  }
+
+  std::string final_folder;
+  for (const std::string& files : communicator.exchange(checkpoint_files_text(part.files()))) {
+    if (writer) writer->add(checkpoint_files_from(files));
+  }
+  if (writer) final_folder = writer->commit();
+  return communicator.exchange(final_folder)[0];
 }
 
 RunState restore_checkpoint(const std::string& folder, Engine& engine, const RunConfig& config,
@@ -161,6 +192,7 @@ RunState restore_checkpoint(const std::string& folder, Engine& engine, const Run
           "(names, sizes or content differ)",
           folder);
   load_weights(folder, config.model, engine.layout(), engine.device(), engine.weights());
+  engine.weights_were_set();
   load_state(folder, engine);
   return state;
 }
@@ -172,18 +204,19 @@ RunConfig read_checkpoint_config(const std::string& folder) {
 
 void load_weights(const std::string& folder, const ModelConfig& config,
                   const ParameterLayout& layout, Device& device, const Tensor& weights) {
-  const SafetensorsReader file(folder + "/model.safetensors");
+  const SafetensorsSet files(folder, "model");
   std::vector<std::string> names;
   for (const HfTensor& tensor : hf_tensors(config, layout)) {
     const auto elements = static_cast<size_t>(tensor.shape.elements());
     std::vector<float> stored(elements), ours(elements);
-    file.read(tensor.name, DType::f32, tensor.shape, stored.data());
+    files.read(tensor.name, DType::f32, tensor.shape, stored.data());
     tensor.decode(stored.data(), ours.data());
     const Tensor part = weights.rows(tensor.offset, tensor.shape.elements());
     device.upload(part.data, ours.data(), part.bytes());
     names.push_back(tensor.name);
   }
-  require_same_names(file, names);
+  LoneCommunicator alone;
+  require_no_others(alone, files, names);
 }
 
 std::string find_checkpoint(const std::string& path) {

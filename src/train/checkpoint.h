@@ -3,9 +3,13 @@
 // A checkpoint folder holds
 //   model.safetensors      the weights under Hugging Face names (src/model/hf_format.h)
 //   config.json            what transformers needs to load them
-//   optimizer.safetensors  the optimizer's state
+//   optimizer.safetensors  the optimizer's state, named by block
 //   run.json               RunState and the resolved configuration
 //   manifest.json          sizes and checksums (src/io/checkpoint_store.h)
+//
+// Of several ranks each writes a part of the weights and the state of its own blocks, as
+// model-00001-of-00004.safetensors and so on (src/io/safetensors_set.h), side by side; so they must
+// share the file system. Any number of ranks can restore it. Every rank makes the calls below.
 #pragma once
 
 #include <string>

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "data/batch_loader.h"
+#include "dist/sharded_parameters.h"
 #include "model/llama.h"
 #include "optim/optimizer.h"
 #include "train/run_config.h"
@@ -18,6 +19,8 @@ namespace dashlm {
 struct MemoryPlan {
   int64_t weights = 0;
   int64_t gradients = 0;
+  int64_t shard = 0;    // fp32 weights and summed gradients of own blocks; 0 for a single rank
+  int64_t buckets = 0;  // room for what travels between ranks
   int64_t optimizer = 0;
   int64_t activations = 0;
   int64_t scratch = 0;      // intermediate results within operations and layers
@@ -25,7 +28,9 @@ struct MemoryPlan {
   double step_flops = 0;    // averaged over steps, where some refresh roots and some do not
   double update_flops = 0;  // of them the optimizer's
 
-  int64_t total() const { return weights + gradients + optimizer + activations + scratch + batch; }
+  int64_t total() const {
+    return weights + gradients + shard + buckets + optimizer + activations + scratch + batch;
+  }
 };
 
 // A sum of losses in nats over scored targets.
@@ -41,10 +46,17 @@ struct LossSum {
   }
 };
 
+// What all ranks' shares of a step add up to; the same on every rank.
+struct StepSums {
+  double loss = 0;           // mean over the targets of all ranks
+  double gradient_norm = 0;  // Euclidean, of the whole gradient
+  double flags = 0;          // sum of what each rank raised; see reduce()
+};
+
 class Engine {
  public:
-  // `config` must be resolved; it and the device must outlive the engine.
-  Engine(Device& device, const RunConfig& config);
+  // `config` must be resolved; all three must outlive the engine.
+  Engine(Device& device, const RunConfig& config, Communicator& communicator);
 
   const MemoryPlan& memory_plan() const { return plan_; }
   const ParameterLayout& layout() const { return layout_; }
@@ -53,39 +65,63 @@ class Engine {
   // Sets the weights from train.seed.
   void initialize();
 
-  // Mean loss of the batch; its gradients replace what gradients() held. Micro-batches of
-  // train.micro_batch sequences add up to the gradient of the mean over the batch. Frozen
-  // parameters (optimizer.lr_scale 0) have a gradient of zero.
-  double forward_backward(const Batch& batch);
-  // Euclidean norm of the whole gradient.
-  double gradient_norm();
+  // A step is these four calls. Forward and backward pass over this rank's sequences, in
+  // micro-batches of at most micro_batch(); gradients set out for their owners during the last one.
+  // Frozen parameters (optimizer.lr_scale 0) have a gradient of zero.
+  void forward_backward(const Batch& batch);
+  // Waits for the gradients of own blocks. `flag` adds to StepSums::flags.
+  StepSums reduce(double flag = 0);
+  // Updates the weights of own blocks.
   void update(const UpdateStep& step);
-  // Batches of at most train.micro_batch sequences.
+  // Sends them to everybody; they arrive during the next forward pass, or settle().
+  void gather();
+
+  // Until all weights have arrived.
+  void settle() { parameters_->need_weights(context_); }
+  // Batches of at most micro_batch() sequences.
   LossSum evaluate(const Batch& batch);
 
-  const Tensor& weights() const { return weights_; }      // flat, layout().elements()
-  const Tensor& gradients() const { return gradients_; }  // the same
+  // Sequences at once on this rank: train.micro_batch, or its share of the batch if that is less.
+  int64_t micro_batch() const;
+  const Tensor& weights() const { return parameters_->weights(); }      // flat, once settled
+  const Tensor& gradients() const { return parameters_->gradients(); }  // of this rank's sequences
+  // To be called when weights() were set, alike on every rank.
+  void weights_were_set() { parameters_->adopt_weights(context_); }
+  const std::vector<Block>& blocks() const { return blocks_; }  // of all ranks
+  const std::vector<int>& owners() const { return owners_; }    // of each block
   const Optimizer& optimizer() const { return *optimizer_; }
   std::vector<BlockStatistics> optimizer_statistics() { return optimizer_->statistics(context_); }
   Device& device() { return device_; }
+  Communicator& communicator() { return communicator_; }
+  // Spent on moving parameters between ranks since the last call, ms.
+  double take_communication_ms();
 
  private:
   void build();
   void walk_through();
-  void clear_frozen_gradients();
-  LossSum micro_batch(const Batch& batch, int64_t first, int64_t count, float loss_scale);
+  // Of parameters in [begin, end) of the flat allocation.
+  void clear_frozen_gradients(int64_t begin, int64_t end);
+  void run_micro_batch(const Batch& batch, int64_t first, int64_t count, float loss_scale,
+                       bool last);
   BatchShape upload(const Batch& batch, int64_t first, int64_t count);
 
   Device& device_;
   const RunConfig& config_;
+  Communicator& communicator_;
   const ParameterLayout layout_;
+  const std::vector<Block> blocks_;
+  const std::vector<int> owners_;
+  std::vector<Parameter> frozen_;
   MemoryPlan plan_;
 
-  Arena weights_arena_, gradients_arena_, optimizer_arena_, activations_, scratch_, batch_arena_;
+  Arena weights_arena_, gradients_arena_, shard_arena_, bucket_arena_, optimizer_arena_,
+      activations_, scratch_, batch_arena_;
   Context context_;
-  Tensor weights_, gradients_;
+  std::unique_ptr<ShardedParameters> parameters_;
   Tensor tokens_, targets_, losses_;  // (micro_batch · seq_len)
   LlamaTensors gradient_tensors_;
+  double sums_ms_ = 0;  // spent on adding up scalars since take_communication_ms()
+  LossSum loss_;        // of the last forward_backward(), with the targets of all ranks
   std::unique_ptr<Llama> llama_;
   std::unique_ptr<Optimizer> optimizer_;
 };

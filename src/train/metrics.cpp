@@ -57,6 +57,7 @@ void MetricsLog::train(const StepMetrics& m) {
                {"forward_backward_ms", m.forward_backward_ms},
                {"optimizer_ms", m.optimizer_ms},
                {"communication_ms", m.communication_ms},
+               {"bytes_sent", m.bytes_sent},
                {"tokens_per_s", m.tokens_per_s}};
   if (m.optimizer.roots > 0) {
     json["pack_ms"] = m.optimizer.pack;
@@ -67,8 +68,9 @@ void MetricsLog::train(const StepMetrics& m) {
   write(json.dump());
 }
 
-void MetricsLog::blocks(int64_t step, const BlockStatistics& statistics) {
+void MetricsLog::blocks(int64_t step, const BlockStatistics& statistics, int rank) {
   Json json = {{"kind", "blocks"}, {"step", step}, {"group", statistics.group}};
+  if (rank >= 0) json["rank"] = rank;
   for (const auto& [name, value] : statistics.values) json[name] = number(value);
   write(json.dump());
 }

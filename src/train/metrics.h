@@ -1,13 +1,16 @@
 // metrics.jsonl: one JSON object a line, told apart by "kind".
 //
 //   train  step, tokens, loss, lr, grad_norm, skipped, step_ms, data_ms, forward_backward_ms,
-//          optimizer_ms, communication_ms, tokens_per_s; of a block-wise optimizer also pack_ms,
-//          factors_ms, roots_ms, update_ms
+//          optimizer_ms, communication_ms, bytes_sent, tokens_per_s; of a block-wise optimizer also
+//          pack_ms, factors_ms, roots_ms, update_ms
 //   eval   step, val_loss, val_ppl, tokens
 //   final  step, val_loss, val_ppl, tokens, wall_s
-//   blocks step, group, and figures about a group of blocks (optimizer.statistics_every)
+//   blocks step, group, and figures about a group of blocks (optimizer.statistics_every); with
+//          several ranks also rank, whose blocks these are
 //
-// Losses are in nats per target token, tokens are those trained on so far.
+// Losses are in nats per target token, tokens are those trained on so far. Times and bytes are
+// those of rank 0; communication_ms is the part of the step in which it packed or waited for what
+// travels between ranks, and bytes_sent is what it sent to others.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +29,7 @@ struct StepMetrics {
   double grad_norm = 0;
   bool skipped = false;
   double step_ms = 0, data_ms = 0, forward_backward_ms = 0, optimizer_ms = 0, communication_ms = 0;
+  int64_t bytes_sent = 0;
   double tokens_per_s = 0;
   UpdateTimes optimizer;
 };
@@ -39,7 +43,8 @@ class MetricsLog {
   void train(const StepMetrics& metrics);
   void eval(int64_t step, double loss, int64_t tokens);
   void final(int64_t step, double loss, int64_t tokens, double wall_seconds);
-  void blocks(int64_t step, const BlockStatistics& statistics);
+  // `rank`: whose blocks, or -1 when there is one rank only.
+  void blocks(int64_t step, const BlockStatistics& statistics, int rank = -1);
   // The run ends without validation data.
   void final(int64_t step, int64_t tokens, double wall_seconds);
 

@@ -21,6 +21,8 @@ void TrainConfig::describe(Schema& s) {
           "run with exit code 3",
           {0});
   s.field("log_every", log_every, "steps from one line of the log to the next", {1});
+  s.field("compare_ranks_every", compare_ranks_every,
+          "steps from one check that all ranks hold the same weights to the next; 0: none", {0});
 }
 
 void EvalConfig::describe(Schema& s) {

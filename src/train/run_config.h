@@ -22,6 +22,7 @@ struct TrainConfig {
   int64_t seed = 1;
   int64_t max_skipped_steps = 10;
   int64_t log_every = 10;
+  int64_t compare_ranks_every = 0;
 
   void describe(Schema& schema);
 };

@@ -8,31 +8,35 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "base/timer.h"
+#include "config/config.h"
+#include "train/agreement.h"
 
 namespace dashlm {
 namespace fs = std::filesystem;
 
-Trainer::Trainer(Device& device, const RunConfig& config, bool resume)
+Trainer::Trainer(Device& device, const RunConfig& config, bool resume, Communicator& communicator)
     : config_(config),
+      communicator_(communicator),
       train_tokens_(config.data.train, config.model.vocab_size),
       order_(train_tokens_.size(), config.model.seq_len, static_cast<uint64_t>(config.data.seed)),
-      engine_(device, config_),
+      engine_(device, config_, communicator),
       store_(config.out + "/checkpoints", config.checkpoint.keep) {
   require(!config.out.empty(),
           "where should the run go? Set \"out\" in the config or pass --out DIRECTORY");
-  require(resume || !fs::exists(config.out + "/config.json"),
-          "'{}' already holds a run; continue it with --resume, or choose another --out",
-          config.out);
   if (!config.data.val.empty()) {
     val_tokens_ = std::make_unique<TokenStream>(config.data.val, config.model.vocab_size);
   }
   state_.data_fingerprint = train_tokens_.fingerprint();
+  require_agreement(communicator, config_, state_.data_fingerprint);
   engine_.allocate();
-  open_run_directory();
+  if (leads()) open_run_directory(resume);
   start(resume);
 }
 
-void Trainer::open_run_directory() {
+void Trainer::open_run_directory(bool resume) {
+  require(resume || !fs::exists(config_.out + "/config.json"),
+          "'{}' already holds a run; continue it with --resume, or choose another --out",
+          config_.out);
   std::error_code error;
   fs::create_directories(config_.out, error);
   if (error) fail_runtime("cannot create the run directory '{}': {}", config_.out, error.message());
@@ -40,13 +44,20 @@ void Trainer::open_run_directory() {
   log_to_file(config_.out + "/log.txt");
 }
 
+std::string Trainer::choose_checkpoint(bool resume) {
+  std::string folder;
+  if (leads() && resume) {
+    folder = store_.newest_sound();
+    require(!folder.empty() || store_.steps().empty(),
+            "every checkpoint in '{}' is damaged (see the warnings above); restore one from "
+            "elsewhere, or start again with another --out",
+            config_.out);
+  }
+  return communicator_.exchange(folder)[0];
+}
+
 void Trainer::start(bool resume) {
-  const std::string folder = resume ? store_.newest_sound() : "";
-  require(
-      !folder.empty() || !resume || store_.steps().empty(),
-      "every checkpoint in '{}' is damaged (see the warnings above); restore one from elsewhere, "
-      "or start again with another --out",
-      config_.out);
+  const std::string folder = choose_checkpoint(resume);
   if (!folder.empty()) {
     state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
     saved_step_ = state_.step;
@@ -56,79 +67,122 @@ void Trainer::start(bool resume) {
       spdlog::info("'{}' holds no checkpoint yet: starting from the beginning", config_.out);
     engine_.initialize();
   }
+  describe_run();
+  if (!leads()) return;
   write_text_file(config_.out + "/config.json", run_config_text(config_));
   metrics_ = std::make_unique<MetricsLog>(config_.out + "/metrics.jsonl", state_.step);
   progress_ =
       std::make_unique<Progress>(state_.step + 1, config_.train.steps, config_.train.log_every);
+}
 
+void Trainer::describe_run() const {
   const MemoryPlan& plan = engine_.memory_plan();
-  spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step", engine_.layout().elements(),
-               static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9);
+  spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step{}", engine_.layout().elements(),
+               static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9,
+               communicator_.size() > 1 ? " (of this rank)" : "");
   spdlog::info("{} training tokens in {} sequences of {}", train_tokens_.size(), order_.sequences(),
                config_.model.seq_len);
+  if (leads() && communicator_.size() > config_.train.batch) {
+    spdlog::warn("a step has {} sequences: {} of the {} ranks have none to compute",
+                 config_.train.batch, communicator_.size() - config_.train.batch,
+                 communicator_.size());
+  }
 }
 
 int Trainer::run() {
-  catch_stop_signals();
+  catch_stop_signals(/*as_rank=*/communicator_.size() > 1);
   BatchLoader loader(train_tokens_, order_, config_.train.batch, state_.position,
-                     config_.data.prefetch);
+                     config_.data.prefetch, communicator_.rank(), communicator_.size());
   while (state_.step < config_.train.steps) {
     train_step(loader);
+    if (due(config_.train.compare_ranks_every)) {
+      engine_.settle();
+      require_same_weights(communicator_, engine_.device(), engine_.layout(), engine_.weights());
+    }
     if (due(config_.eval.every) && state_.step < config_.train.steps) validate_during_training();
     if (due(config_.checkpoint.every)) save();
-    if (const int signal = stop_signal()) {
-      save();
-      progress_->clear();
-      spdlog::warn("stopped by signal {} after step {}; --resume continues", signal, state_.step);
-      return 128 + signal;
-    }
+    if (communicator_.size() == 1) stop_asked_ = stop_signal() != 0;
+    if (stop_asked_) return stop();
   }
   finish();
   return 0;
 }
 
+int Trainer::stop() {
+  save();
+  int signal = 0;
+  for (const std::string& text : communicator_.exchange(std::to_string(stop_signal()))) {
+    signal = std::max(signal, std::stoi(text));
+  }
+  if (leads()) {
+    progress_->clear();
+    spdlog::warn("stopped by signal {} after step {}; --resume continues", signal, state_.step);
+  }
+  return 128 + signal;
+}
+
 void Trainer::train_step(BatchLoader& loader) {
   const Timer timer;
+  const int64_t sent_before = communicator_.bytes_sent();
   const Batch batch = loader.next();
   const double data_ms = timer.milliseconds();
 
-  const double loss = engine_.forward_backward(batch);
-  const double norm = engine_.gradient_norm();
-  const double forward_backward_ms = timer.milliseconds() - data_ms;
+  engine_.forward_backward(batch);
+  const StepSums sums = engine_.reduce(stop_signal() ? 1 : 0);
+  stop_asked_ = sums.flags > 0;
+  const double reduced_ms = timer.milliseconds();
+  const double reduce_ms = engine_.take_communication_ms();
 
   const double lr = config_.train.lr * config_.train.schedule.at(state_.step, config_.train.steps);
-  const bool accepted = accept(loss, norm);
+  const bool accepted = accept(sums.loss, sums.gradient_norm);
   if (accepted) {
     const double clip = config_.train.grad_clip;
-    const double scale = clip > 0 && norm > clip ? clip / norm : 1.0;
+    const double scale = clip > 0 && sums.gradient_norm > clip ? clip / sums.gradient_norm : 1.0;
     engine_.update({.update = ++state_.updates, .lr = lr, .gradient_scale = scale});
+    engine_.gather();
   }
   ++state_.step;
   state_.position = batch.next;
-  state_.tokens += batch.sequences * batch.seq_len;
+  state_.tokens += batch.step_targets;
 
   const double step_ms = timer.milliseconds();
+  const double gather_ms = engine_.take_communication_ms();
   state_.seconds += step_ms / 1e3;
-  const StepMetrics metrics{
-      .step = state_.step,
-      .tokens = state_.tokens,
-      .loss = loss,
-      .lr = lr,
-      .grad_norm = norm,
-      .skipped = !accepted,
-      .step_ms = step_ms,
-      .data_ms = data_ms,
-      .forward_backward_ms = forward_backward_ms,
-      .optimizer_ms = step_ms - data_ms - forward_backward_ms,
-      .tokens_per_s = 1e3 * static_cast<double>(batch.sequences * batch.seq_len) / step_ms,
-      .optimizer = accepted ? engine_.optimizer().times() : UpdateTimes{}};
+  report({.step = state_.step,
+          .tokens = state_.tokens,
+          .loss = sums.loss,
+          .lr = lr,
+          .grad_norm = sums.gradient_norm,
+          .skipped = !accepted,
+          .step_ms = step_ms,
+          .data_ms = data_ms,
+          .forward_backward_ms = reduced_ms - data_ms - reduce_ms,
+          .optimizer_ms = step_ms - reduced_ms - gather_ms,
+          .communication_ms = reduce_ms + gather_ms,
+          .bytes_sent = communicator_.bytes_sent() - sent_before,
+          .tokens_per_s = 1e3 * static_cast<double>(batch.step_targets) / step_ms,
+          .optimizer = accepted ? engine_.optimizer().times() : UpdateTimes{}});
+  if (accepted && engine_.optimizer().statistics_due(state_.updates)) report_statistics();
+}
+
+void Trainer::report(const StepMetrics& metrics) {
+  if (!leads()) return;
   metrics_->train(metrics);
-  if (accepted && engine_.optimizer().statistics_due(state_.updates)) {
-    for (const BlockStatistics& group : engine_.optimizer_statistics()) {
-      metrics_->blocks(state_.step, group);
+  progress_->step(metrics);
+}
+
+// Every rank knows about its own blocks only.
+void Trainer::report_statistics() {
+  Json mine = Json::array();
+  for (const BlockStatistics& group : engine_.optimizer_statistics()) {
+    mine.push_back({group.group, group.values});
+  }
+  const std::vector<std::string> all = communicator_.exchange(mine.dump());
+  for (int rank = 0; leads() && rank < communicator_.size(); ++rank) {
+    for (const Json& group : Json::parse(all[static_cast<size_t>(rank)])) {
+      metrics_->blocks(state_.step, {group[0], group[1]}, communicator_.size() > 1 ? rank : -1);
     }
   }
-  progress_->step(metrics);
 }
 
 bool Trainer::accept(double loss, double norm) {
@@ -138,8 +192,10 @@ bool Trainer::accept(double loss, double norm) {
   }
   ++state_.skipped;
   ++state_.skipped_in_a_row;
-  progress_->clear();
-  spdlog::warn("step {} skipped: loss {}, gradient norm {}", state_.step + 1, loss, norm);
+  if (leads()) {
+    progress_->clear();
+    spdlog::warn("step {} skipped: loss {}, gradient norm {}", state_.step + 1, loss, norm);
+  }
   if (state_.skipped_in_a_row > config_.train.max_skipped_steps) {
     throw Error(ExitCode::diverged,
                 fmt::format("diverged: {} steps in a row had a non-finite loss or gradient; lower "
@@ -149,21 +205,23 @@ bool Trainer::accept(double loss, double norm) {
   return false;
 }
 
-LossSum Trainer::validate(int64_t batches) {
-  const SequentialBatches validation(*val_tokens_, config_.model.seq_len,
-                                     config_.train.micro_batch);
+double Trainer::validate(int64_t batches) {
+  const int64_t micro = config_.train.micro_batch;
+  const bool all = batches > val_tokens_->size() / micro;  // else the product stays small
+  const SequentialBatches validation(*val_tokens_, config_.model.seq_len, engine_.micro_batch(),
+                                     all ? 0 : batches * micro, communicator_.rank(),
+                                     communicator_.size());
   LossSum loss;
-  for (int64_t i = 0; i < std::min(batches, validation.batches()); ++i) {
-    loss += engine_.evaluate(validation.at(i));
-  }
-  return loss;
+  for (int64_t i = 0; i < validation.batches(); ++i) loss += engine_.evaluate(validation.at(i));
+  const std::vector<double> sums =
+      communicator_.sum(std::vector{loss.sum, static_cast<double>(loss.targets)});
+  return LossSum{sums[0], static_cast<int64_t>(sums[1])}.mean();
 }
 
 void Trainer::validate_during_training() {
   if (!val_tokens_) return;
-  const int64_t batches =
-      config_.eval.batches > 0 ? config_.eval.batches : std::numeric_limits<int64_t>::max();
-  const double loss = validate(batches).mean();
+  const double loss = validate(config_.eval.batches);
+  if (!leads()) return;
   metrics_->eval(state_.step, loss, state_.tokens);
   progress_->clear();
   spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}", state_.step, loss,
@@ -172,25 +230,28 @@ void Trainer::validate_during_training() {
 
 void Trainer::finish() {
   save();
-  progress_->clear();
-  if (val_tokens_ && config_.eval.final) {
-    const double loss = validate(std::numeric_limits<int64_t>::max()).mean();
-    metrics_->final(state_.step, loss, state_.tokens, state_.seconds);
-    spdlog::info("done: {} steps, {} tokens in {:.1f} s; validation loss {:.4f}, perplexity {:.2f}",
-                 state_.step, state_.tokens, state_.seconds, loss, std::exp(loss));
-    if (!std::isfinite(loss)) {
-      throw Error(ExitCode::diverged, "diverged: the final validation loss is not finite");
+  const bool scored = val_tokens_ && config_.eval.final;
+  const double loss = scored ? validate(0) : 0.0;
+  if (leads()) {
+    progress_->clear();
+    std::string result;
+    if (scored) {
+      metrics_->final(state_.step, loss, state_.tokens, state_.seconds);
+      result = fmt::format("; validation loss {:.4f}, perplexity {:.2f}", loss, std::exp(loss));
+    } else {
+      metrics_->final(state_.step, state_.tokens, state_.seconds);
     }
-  } else {
-    metrics_->final(state_.step, state_.tokens, state_.seconds);
-    spdlog::info("done: {} steps, {} tokens in {:.1f} s", state_.step, state_.tokens,
-                 state_.seconds);
+    spdlog::info("done: {} steps, {} tokens in {:.1f} s{}", state_.step, state_.tokens,
+                 state_.seconds, result);
+  }
+  if (!std::isfinite(loss)) {
+    throw Error(ExitCode::diverged, "diverged: the final validation loss is not finite");
   }
 }
 
 void Trainer::save() {
   if (saved_step_ == state_.step) return;
-  progress_->clear();
+  if (leads()) progress_->clear();
   const std::string folder = save_checkpoint(store_, engine_, config_, state_);
   saved_step_ = state_.step;
   spdlog::info("checkpoint {}", folder);

@@ -44,9 +44,11 @@ Replay replay_dash(const Recording& recording) {
   const auto build = [&] {
     weights = state.take("weights", {layout.elements()});
     gradients = state.take("gradients", {layout.elements()});
-    optimizer = std::make_unique<Dash>(recorded_config(recording), layout,
-                                       std::vector<double>(layout.parameters().size(), 1.0),
-                                       weights, gradients, state, /*seed=*/1);
+    const DashConfig config = recorded_config(recording);
+    const std::vector<double> ones(layout.parameters().size(), 1.0);
+    optimizer = std::make_unique<Dash>(
+        config, cut_into_blocks(layout, config.block_size, config.split_qkv, ones), weights,
+        gradients, state, /*seed=*/1);
   };
   const auto load = [&](const Tensor& flat, const std::string& suffix) {
     for (const Parameter& parameter : layout.parameters()) {

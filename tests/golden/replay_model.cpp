@@ -45,15 +45,18 @@ Replay replay_llama_grads(const Recording& recording) {
   config.train.batch = recording.integer("batch");
   config.resolve();
   const auto device = open_device("auto");
-  Engine engine(*device, config);
+  LoneCommunicator alone;
+  Engine engine(*device, config, alone);
   engine.allocate();
   load_recorded_weights(recording, "w.", engine);
 
-  const double loss = engine.forward_backward({config.train.batch,
-                                               config.model.seq_len,
-                                               recording.integers("tokens"),
-                                               recording.integers("targets"),
-                                               {}});
+  engine.forward_backward({config.train.batch,
+                           config.model.seq_len,
+                           recording.integers("tokens"),
+                           recording.integers("targets"),
+                           {},
+                           0});
+  const double loss = engine.reduce().loss;
   const double recorded_loss = recording.floats("loss")[0];
   Replay replay{"llama_grads", {}};
   replay.comparisons.push_back({"loss", std::abs(loss - recorded_loss) / recorded_loss, 1e-6});

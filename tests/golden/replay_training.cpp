@@ -59,7 +59,8 @@ double error_of(double got, double wanted) {
 Replay replay_training(const Recording& recording) {
   const RunConfig config = recorded_run(recording);
   const auto device = open_device("auto");
-  Engine engine(*device, config);
+  LoneCommunicator alone;
+  Engine engine(*device, config, alone);
   engine.allocate();
   load_recorded_weights(recording, "w0.", engine);
 
@@ -71,8 +72,8 @@ Replay replay_training(const Recording& recording) {
   Comparison norm_error{"grad_norm", 0, evd ? 1e-3 : 1e-4}, rate_error{"lr", 0, 1e-12};
   for (int64_t step = 0; step < config.train.steps; ++step) {
     const auto at = static_cast<size_t>(step);
-    const double loss = engine.forward_backward(recorded_batch(tokens, config, step));
-    const double norm = engine.gradient_norm();
+    engine.forward_backward(recorded_batch(tokens, config, step));
+    const auto [loss, norm, flags] = engine.reduce();
     const double lr = config.train.lr * config.train.schedule.at(step, config.train.steps);
     engine.update({.update = step + 1,
                    .lr = lr,

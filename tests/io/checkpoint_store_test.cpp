@@ -46,9 +46,9 @@ class CapturedLog {
 };
 
 void add(CheckpointWriter& writer, const std::string& name, const std::string& content) {
-  const auto file = writer.file(name);
-  file->write(content.data(), static_cast<int64_t>(content.size()));
-  writer.finish(*file);
+  CheckpointPart part(writer.folder());
+  part.write_text(name, content);
+  writer.add(part.files());
 }
 
 std::string save(CheckpointStore& store, int64_t step, const std::string& content = "weights") {
@@ -112,7 +112,8 @@ TEST_F(CheckpointStoreTest, WithoutCommitNothingIsLeft) {
   {
     const auto writer = store_.begin(2);
     add(*writer, "state.bin", "half");
-    const auto unfinished = writer->file("more.bin");
+    CheckpointPart part(writer->folder());
+    part.write_text("more.bin", "never added");
   }
   EXPECT_THAT(store_.steps(), ElementsAre(1));
   EXPECT_EQ(TempFolder::names_in(directory_), std::set<std::string>{"step_00000001"});
@@ -129,17 +130,11 @@ TEST_F(CheckpointStoreTest, ReplacesTheSameStep) {
 TEST_F(CheckpointStoreTest, WrongUseIsAnError) {
   const auto writer = store_.begin(1);
   add(*writer, "a", "x");
-  expect_runtime_failure({"'a'"}, [&] { writer->file("a"); });
+  expect_runtime_failure({"'a'", "twice"}, [&] { add(*writer, "a", "y"); });
+  CheckpointPart part(writer->folder());
   for (const char* name : {"", "../a", "b/c", "manifest.json", ".."}) {
-    expect_runtime_failure({name}, [&] { writer->file(name); });
+    expect_runtime_failure({name}, [&] { part.write_text(name, "x"); });
   }
-  {
-    FileWriter stranger(folder_ / "a");
-    expect_runtime_failure({"unfinished"}, [&] { writer->finish(stranger); });
-  }
-  const auto unfinished = writer->file("b");
-  expect_runtime_failure({"'b' is unfinished"}, [&] { writer->commit(); });
-  writer->finish(*unfinished);
   writer->commit();
   expect_runtime_failure({"twice"}, [&] { writer->commit(); });
   expect_bad_input({"-1"}, [&] { store_.begin(-1); });
@@ -153,6 +148,22 @@ TEST_F(CheckpointStoreTest, StrangersInTheDirectoryAreIgnored) {
   EXPECT_THAT(store_.steps(), ElementsAre(1));
   save(store_, 2);
   EXPECT_EQ(TempFolder::names_in(directory_).size(), 7u);
+}
+
+// Processes write parts side by side; one of them, which knows of all, commits.
+TEST_F(CheckpointStoreTest, IsMadeOfPartsOfSeveralProcesses) {
+  const auto writer = store_.begin(3);
+  CheckpointPart first(writer->folder()), second(writer->folder());
+  second.write_text("b", "two");
+  first.write_text("a", "one");
+  first.write_text("c", "");
+  for (const CheckpointPart* part : {&first, &second}) {
+    writer->add(checkpoint_files_from(checkpoint_files_text(part->files())));
+  }
+  EXPECT_EQ(writer->commit(), step(3));
+  EXPECT_EQ(store_.newest_sound(), step(3));
+  write_text_file(step(3) + "/b", "twO");
+  EXPECT_EQ(store_.newest_sound(), "");
 }
 
 // --- damage -------------------------------------------------------------------------------------

@@ -33,15 +33,17 @@ std::string content(int64_t step, int64_t file) {
 
 void save(CheckpointStore& store, int64_t step) {
   const auto writer = store.begin(step);
+  CheckpointPart part(writer->folder());
   for (int64_t i = 0; i < kFiles; ++i) {
-    const auto file = writer->file(std::to_string(i));
     const std::string text = content(step, i);
-    for (size_t at = 0; at < text.size(); at += 10'000) {
-      file->write(text.data() + at,
-                  static_cast<int64_t>(std::min<size_t>(10'000, text.size() - at)));
-    }
-    writer->finish(*file);
+    part.write(std::to_string(i), [&](FileWriter& file) {
+      for (size_t at = 0; at < text.size(); at += 10'000) {
+        file.write(text.data() + at,
+                   static_cast<int64_t>(std::min<size_t>(10'000, text.size() - at)));
+      }
+    });
   }
+  writer->add(part.files());
   writer->commit();
 }
 

@@ -88,7 +88,8 @@ class StepLab {
   void build(const OptimizerConfig& config) {
     weights_ = state_.take("weights", {layout_.elements()});
     gradients_ = state_.take("gradients", {layout_.elements()});
-    optimizer_ = make_optimizer(config, layout_, weights_, gradients_, state_, /*seed=*/3);
+    optimizer_ = make_optimizer(config, optimizer_blocks(config, layout_), weights_, gradients_,
+                                state_, /*seed=*/3);
   }
 
   static void fill(const Tensor& flat, int64_t step, double scale) {

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -17,13 +18,16 @@ constexpr int kMostThreads = 1024;  // more is a slip of the finger
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kGrain = 1 << 18;  // bytes a thread copies at once
 
-int default_threads() {
+int default_threads(int processes) {
   const char* wanted = std::getenv("OMP_NUM_THREADS");
   if (const int threads = wanted ? std::atoi(wanted) : 0; threads > 0) return threads;
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return omp_get_num_procs();
+  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+  const int usable = known ? CPU_COUNT(&set) : omp_get_num_procs();
+  // A launcher that binds each process to processors of its own has shared them out already.
+  const auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  return std::min(usable, std::max(1, all / processes));
 }
 
 std::string processor_name() {
@@ -39,11 +43,11 @@ std::string processor_name() {
 
 }  // namespace
 
-CpuDevice::CpuDevice(int threads) {
+CpuDevice::CpuDevice(int threads, int processes) {
   require(threads >= 0 && threads <= kMostThreads,
           "threads is {}, but must be at least 0 (one per processor) and at most {}", threads,
           kMostThreads);
-  omp_set_num_threads(threads > 0 ? threads : default_threads());
+  omp_set_num_threads(threads > 0 ? threads : default_threads(processes));
 }
 
 std::string CpuDevice::description() const {

@@ -7,8 +7,8 @@ namespace dashlm::cpu {
 
 class CpuDevice final : public Device {
  public:
-  // `threads` as in open_device().
-  explicit CpuDevice(int threads);
+  // `threads` and `processes` as in open_device().
+  CpuDevice(int threads, int processes);
 
   DeviceKind kind() const override { return DeviceKind::cpu; }
   std::string description() const override;

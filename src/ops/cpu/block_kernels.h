@@ -5,6 +5,8 @@
 
 namespace dashlm::cpu {
 
+void gather_blocks(const Tensor& packed, const Tensor& flat, const Tensor& table);
+void scatter_blocks(const Tensor& flat, const Tensor& packed, const Tensor& table);
 void pack_blocks(const Tensor& stack, const Tensor& flat, const Tensor& places, float scale);
 void update_factors(const Tensor& factors, const Tensor& blocks, FactorSide side, float beta,
                     float weight);

@@ -44,8 +44,9 @@ void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor
 double sum(const Tensor& x);
 double sum_of_squares(const Tensor& x);
 
-void adamw(const Tensor& weight, const Tensor& gradient, const Tensor& moment1,
-           const Tensor& moment2, const AdamwStep& step);
+void adamw(const Tensor& weights, const Tensor& gradients, const Tensor& places,
+           const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,
+           const AdamwStep& step);
 
 double measure_matmul_peak(int repeats);
 

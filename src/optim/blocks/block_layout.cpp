@@ -20,64 +20,87 @@ int64_t group_of(const Block& block, size_t index, Stacking stacking) {
   return 0;
 }
 
-}  // namespace
-
-BlockLayout::BlockLayout(const ParameterLayout& layout, const BlockOptions& options,
-                         const std::vector<bool>& trainable)
-    : phases_(options.phases) {
-  const ModelConfig& model = layout.model();
-  const int64_t size = options.block_size;
-  for (size_t i = 0; i < layout.parameters().size(); ++i) {
-    const Parameter& parameter = layout.parameters()[i];
-    if (!trainable[i]) continue;
-    if (options.split_qkv && parameter.name.ends_with(".qkv")) {
-      const int64_t query = model.n_head * model.head_dim(),
-                    key = model.n_kv_head * model.head_dim();
-      cut(parameter, i, parameter.name + ".q", 0, query, size);
-      cut(parameter, i, parameter.name + ".k", query, key, size);
-      cut(parameter, i, parameter.name + ".v", query + key, key, size);
-    } else {
-      cut(parameter, i, parameter.name, 0, parameter.shape[0], size);
-    }
-  }
-  stack_blocks(options);
-}
-
 // Cuts rows [first_row, first_row + rows) of a parameter; a vector is a matrix of one column.
-void BlockLayout::cut(const Parameter& parameter, size_t index, const std::string& name,
-                      int64_t first_row, int64_t rows, int64_t block_size) {
+void cut(std::vector<Block>& blocks, const Parameter& parameter, const Block& like,
+         int64_t first_row, int64_t rows, int64_t block_size) {
   const int64_t cols = parameter.is_matrix() ? parameter.shape[1] : 1;
   for (int64_t i = 0; i < rows; i += block_size) {
     for (int64_t j = 0; j < cols; j += block_size) {
       const int64_t r = std::min(block_size, rows - i), c = std::min(block_size, cols - j);
-      std::string range = fmt::format("[{}:{}", i, i + r);
-      if (parameter.is_matrix()) range += fmt::format(", {}:{}", j, j + c);
-      blocks_.push_back({name + range + "]", index, parameter.offset + (first_row + i) * cols + j,
-                         cols, r, c, !parameter.is_matrix()});
+      Block block = like;
+      block.name += fmt::format("[{}:{}", i, i + r);
+      if (parameter.is_matrix()) block.name += fmt::format(", {}:{}", j, j + c);
+      block.name += "]";
+      block.id = std::ssize(blocks);
+      block.place = {parameter.offset + (first_row + i) * cols + j, cols, r, c};
+      blocks.push_back(std::move(block));
     }
   }
 }
 
-void BlockLayout::stack_blocks(const BlockOptions& options) {
+}  // namespace
+
+std::vector<Block> cut_into_blocks(const ParameterLayout& layout, int64_t block_size,
+                                   bool split_qkv, const std::vector<double>& lr_scale) {
+  const ModelConfig& model = layout.model();
+  std::vector<Block> blocks;
+  for (size_t i = 0; i < layout.parameters().size(); ++i) {
+    const Parameter& parameter = layout.parameters()[i];
+    const auto part = [&](const char* suffix, int64_t first_row, int64_t rows) {
+      const Block like{.name = parameter.name + suffix,
+                       .parameter = i,
+                       .place = {},
+                       .vector = !parameter.is_matrix(),
+                       .lr_scale = lr_scale[i]};
+      cut(blocks, parameter, like, first_row, rows, block_size);
+    };
+    if (split_qkv && parameter.name.ends_with(".qkv")) {
+      const int64_t query = model.n_head * model.head_dim(),
+                    key = model.n_kv_head * model.head_dim();
+      part(".q", 0, query);
+      part(".k", query, key);
+      part(".v", query + key, key);
+    } else {
+      part("", 0, parameter.shape[0]);
+    }
+  }
+  return blocks;
+}
+
+// Not the remainder of the id: a rank owns about every R-th block, and where R and the number of
+// phases have a common factor it would have all its work in a few of them. Adding up the id's
+// octal prefixes moves on by another step in each round of eight.
+int64_t phase_of(const Block& block, int64_t phases) {
+  int64_t sum = 0;
+  for (int64_t prefix = block.id; prefix > 0; prefix /= 8) sum += prefix;
+  return sum % phases;
+}
+
+BlockLayout::BlockLayout(std::vector<Block> blocks, const StackOptions& options)
+    : phases_(options.phases), blocks_(std::move(blocks)) {
+  add_to_stacks(options.stacking);
+  for (BlockStack& stack : stacks_) {
+    std::stable_sort(stack.blocks.begin(), stack.blocks.end(), [&](size_t a, size_t b) {
+      return phase_of(blocks_[a], phases_) < phase_of(blocks_[b], phases_);
+    });
+    if (!(stack.vector ? options.vector_factors : options.matrix_factors)) continue;
+    const size_t first = stack.blocks.front();
+    const int64_t group = group_of(blocks_[first], first, options.stacking);
+    stack.left = add_factors(stack, false, group);
+    if (!stack.vector) stack.right = add_factors(stack, true, group);
+  }
+}
+
+void BlockLayout::add_to_stacks(Stacking stacking) {
   // Blocks of matrices and of vectors are kept apart even where both have one column.
   std::map<std::tuple<int64_t, bool, int64_t, int64_t>, size_t> known;
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
     const auto key =
-        std::tuple(group_of(block, i, options.stacking), block.vector, block.rows, block.cols);
+        std::tuple(group_of(block, i, stacking), block.vector, block.place.rows, block.place.cols);
     const auto [entry, is_new] = known.try_emplace(key, stacks_.size());
-    if (is_new) stacks_.push_back({block.rows, block.cols, {}, block.vector, {}, {}});
+    if (is_new) stacks_.push_back({block.place.rows, block.place.cols, {}, block.vector, {}, {}});
     stacks_[entry->second].blocks.push_back(i);
-  }
-  const auto phase_of = [&](size_t block) { return static_cast<int64_t>(block) % phases_; };
-  for (BlockStack& stack : stacks_) {
-    std::stable_sort(stack.blocks.begin(), stack.blocks.end(),
-                     [&](size_t a, size_t b) { return phase_of(a) < phase_of(b); });
-    if (stack.vector && !options.vector_factors) continue;
-    const size_t first = stack.blocks.front();
-    const int64_t group = group_of(blocks_[first], first, options.stacking);
-    stack.left = add_factors(stack, false, group);
-    if (!stack.vector) stack.right = add_factors(stack, true, group);
   }
 }
 
@@ -105,7 +128,7 @@ std::vector<FactorRange> BlockLayout::factors_of_phase(int64_t phase) const {
     const std::vector<Factor>& factors = factor_stacks_[i].factors;
     for (int64_t at = 0; at < std::ssize(factors); ++at) {
       const size_t block = factors[static_cast<size_t>(at)].block;
-      if (static_cast<int64_t>(block) % phases_ != phase) continue;
+      if (phase_of(blocks_[block], phases_) != phase) continue;
       const bool adjacent = !ranges.empty() && ranges.back().stack == i &&
                             ranges.back().first + ranges.back().count == at;
       if (!adjacent) ranges.push_back({i, at, 0});

@@ -1,5 +1,6 @@
 // Which blocks the parameters are cut into, and which blocks go through a call together: pure index
-// arithmetic, no data.
+// arithmetic, no data. The block is the unit of preconditioning, of ownership by ranks, and of the
+// checkpoint.
 //
 // Every matrix is cut into B×B blocks, with smaller ones at its right and bottom edges; a vector
 // into (B, 1) blocks (REFERENCE: paper section 3, "blocking"). Blocks of one shape form a stack (N,
@@ -14,6 +15,7 @@
 
 #include "config/schema.h"
 #include "model/parameters.h"
+#include "ops/blocks.h"
 
 namespace dashlm {
 
@@ -30,25 +32,31 @@ struct EnumNames<Stacking> {
   };
 };
 
-struct BlockOptions {
-  int64_t block_size = 1024;
+struct Block {
+  std::string name;      // "layer0.qkv[128:256, 0:128]"
+  int64_t id = 0;        // its number among the blocks of all ranks
+  size_t parameter = 0;  // index in the layout's parameters
+  BlockPlace place;      // in the memory that the optimizer works on
+  bool vector = false;   // part of a 1-D parameter: preconditioned from the left only
+  double lr_scale = 1;   // multiplies the learning rate; 0: frozen
+};
+
+// Every block of every parameter, with places in the flat parameters. lr_scale has one entry a
+// parameter; `split_qkv` cuts the fused matrix into queries, keys and values first.
+std::vector<Block> cut_into_blocks(const ParameterLayout& layout, int64_t block_size,
+                                   bool split_qkv, const std::vector<double>& lr_scale);
+
+struct StackOptions {
   Stacking stacking = Stacking::rank;
-  bool split_qkv = false;  // cut the fused matrix into queries, keys and values first
-  // Precondition vectors too; without, they have no factors.
+  // Precondition matrices; and vectors too. Blocks that are not have no factors.
+  bool matrix_factors = true;
   bool vector_factors = false;
-  // Blocks i with equal i mod `phases` lie together within a stack, to be refreshed together.
+  // Blocks of one of so many phases lie together within a stack, to be refreshed together.
   int64_t phases = 1;
 };
 
-// A part of the flat parameters: element (i, j) is at offset + i · row_stride + j.
-struct Block {
-  std::string name;      // "layer0.qkv[128:256, 0:128]"
-  size_t parameter = 0;  // index in the layout's parameters
-  int64_t offset = 0;
-  int64_t row_stride = 0;
-  int64_t rows = 0, cols = 0;
-  bool vector = false;  // part of a 1-D parameter: preconditioned from the left only
-};
+// The phase of a block, 0 to phases - 1.
+int64_t phase_of(const Block& block, int64_t phases);
 
 // Where the factors of a stack's blocks lie: `count` consecutive ones of a factor stack.
 struct FactorRange {
@@ -77,9 +85,7 @@ struct FactorStack {
 
 class BlockLayout {
  public:
-  // Blocks of all parameters for which `trainable` (one entry a parameter) is true.
-  BlockLayout(const ParameterLayout& layout, const BlockOptions& options,
-              const std::vector<bool>& trainable);
+  BlockLayout(std::vector<Block> blocks, const StackOptions& options);
 
   const std::vector<Block>& blocks() const { return blocks_; }
   const std::vector<BlockStack>& stacks() const { return stacks_; }
@@ -90,16 +96,14 @@ class BlockLayout {
   std::string name_of(const Factor& factor) const;
 
  private:
-  void cut(const Parameter& parameter, size_t index, const std::string& name, int64_t first_row,
-           int64_t rows, int64_t block_size);
-  void stack_blocks(const BlockOptions& options);
+  void add_to_stacks(Stacking stacking);
   FactorRange add_factors(const BlockStack& stack, bool right, int64_t group);
 
   const int64_t phases_;
-  std::vector<Block> blocks_;
+  const std::vector<Block> blocks_;
   std::vector<BlockStack> stacks_;
   std::vector<FactorStack> factor_stacks_;
-  std::vector<int64_t> factor_groups_;  // of each factor stack; see stack_blocks()
+  std::vector<int64_t> factor_groups_;  // of each factor stack; see group_of()
 };
 
 }  // namespace dashlm

@@ -1,0 +1,109 @@
+// How the ranks of a run talk to each other. A rank is one process with one device.
+//
+// Forms: LoneCommunicator (one process; below), MpiCommunicator (dist/mpi). launch.h picks one.
+//
+// Every rank makes the same calls in the same order; what a call moves starts once those before it
+// are through. Calls on device memory return a Work at once: neither what goes in nor what comes
+// out may be touched before its wait() has returned. Sums are taken in the order of the ranks, so
+// that they are the same on every run.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "tensor/tensor.h"
+
+namespace dashlm {
+
+// Something on its way. Copies stand for the same thing.
+class Work {
+ public:
+  class State {
+   public:
+    virtual ~State() = default;
+    // Returns once it is done, or throws what went wrong.
+    virtual void wait() = 0;
+  };
+
+  Work() = default;  // done already
+  explicit Work(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  void wait() {
+    if (state_) state_->wait();
+    state_.reset();
+  }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Among the ranks of this node.
+  virtual int local_rank() const = 0;
+  virtual int local_size() const = 0;
+  virtual std::string description() const = 0;  // for people
+
+  // `packed` holds a segment for each rank one after the other, counts[r] elements for rank r.
+  // `sum` (counts[rank]) becomes the sum of everybody's segment for this rank. `scratch` has room
+  // for size() · counts[rank] elements; works may share it, since they run one after the other.
+  // f32.
+  virtual Work reduce_scatter(const Tensor& packed, const Tensor& sum,
+                              std::span<const int64_t> counts, const Tensor& scratch) = 0;
+  // `packed` becomes everybody's `segment` one after the other, counts[r] elements of rank r.
+  virtual Work all_gather(const Tensor& segment, const Tensor& packed,
+                          std::span<const int64_t> counts) = 0;
+  // The bytes that each rank gave, by rank. For small things: it waits for everybody.
+  virtual std::vector<std::string> exchange(const std::string& bytes) = 0;
+
+  // Ends the processes of all ranks, this one with `exit_code`.
+  [[noreturn]] void abort(ExitCode exit_code) {
+    abort_others(exit_code);
+    std::_Exit(static_cast<int>(exit_code));
+  }
+
+  // Sums over all ranks, element by element.
+  std::vector<double> sum(std::span<const double> values);
+  void barrier() { exchange(""); }
+
+  // Sent to other ranks by this one so far.
+  int64_t bytes_sent() const { return bytes_sent_; }
+
+ protected:
+  virtual void abort_others(ExitCode exit_code) = 0;  // need not return
+
+  std::atomic<int64_t> bytes_sent_ = 0;
+};
+
+// One process. It may also stand for one rank of many in plans, where nothing is computed: then
+// talking to the others is an error.
+class LoneCommunicator final : public Communicator {
+ public:
+  explicit LoneCommunicator(int rank = 0, int size = 1) : rank_(rank), size_(size) {}
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int local_rank() const override { return 0; }
+  int local_size() const override { return 1; }
+  std::string description() const override { return "one process"; }
+  Work reduce_scatter(const Tensor& packed, const Tensor& sum, std::span<const int64_t> counts,
+                      const Tensor& scratch) override;
+  Work all_gather(const Tensor& segment, const Tensor& packed,
+                  std::span<const int64_t> counts) override;
+  std::vector<std::string> exchange(const std::string& bytes) override;
+
+ private:
+  void abort_others(ExitCode) override {}
+
+  int rank_, size_;
+};
+
+}  // namespace dashlm

@@ -1,0 +1,101 @@
+#include "dist/launch.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "base/log.h"
+#include "base/signals.h"
+#ifdef DASHLM_HAS_MPI
+#include "dist/mpi/mpi_communicator.h"
+#endif
+
+namespace dashlm {
+namespace {
+
+// The value of the first of these variables that is set, or 0.
+int number_from(std::initializer_list<const char*> variables) {
+  for (const char* name : variables) {
+    if (const char* text = std::getenv(name)) return std::atoi(text);
+  }
+  return 0;
+}
+
+// Tasks of the Slurm step that this process belongs to; sbatch's own script belongs to none.
+int slurm_tasks() {
+  return number_from({"SLURM_STEP_NUM_TASKS"});
+}
+
+// What mpirun of Open MPI, and of MPICH and its kin, say about the number of ranks.
+int mpirun_ranks() {
+  return number_from({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+}
+
+std::unique_ptr<Communicator> open_mpi() {
+#ifdef DASHLM_HAS_MPI
+  auto communicator = std::make_unique<MpiCommunicator>();
+  const int expected = std::max(mpirun_ranks(), slurm_tasks());
+  require(communicator->size() > 1,
+          "{} processes were started, but each sees itself alone: the launcher does not speak to "
+          "this build's MPI ({}). Under Slurm, try `srun --mpi=pmix`; or use the mpirun that "
+          "belongs to it",
+          expected, MpiCommunicator::library());
+  return communicator;
+#else
+  fail_input(
+      "this process was started as one of several ranks, but this build of dashlm has no MPI; "
+      "install Open MPI (scripts/setup.sh) and build again, or start a single process");
+#endif
+}
+
+// The lowest rank that fails speaks first, and its abort ends the others: a cause that all of them
+// share is reported once.
+[[noreturn]] void fail_all_ranks(Communicator& communicator, ExitCode code, const char* message) {
+  const int64_t turns = std::min(communicator.rank(), 40);
+  for (int64_t turn = 0; turn < turns; ++turn) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(turn == 0 ? 200 : 50));
+    if (stop_signal()) communicator.abort(code);
+  }
+  spdlog::error("{}", message);
+  communicator.abort(code);
+}
+
+}  // namespace
+
+bool launched_as_rank() {
+  return mpirun_ranks() > 1 || slurm_tasks() > 1;
+}
+
+std::unique_ptr<Communicator> open_communicator() {
+  if (launched_as_rank()) return open_mpi();
+  require(number_from({"WORLD_SIZE"}) <= 1,
+          "WORLD_SIZE = {} asks for several ranks, but dashlm takes its ranks from MPI: start it "
+          "by `mpirun -n {} dashlm ...` or by srun, or unset WORLD_SIZE",
+          number_from({"WORLD_SIZE"}), number_from({"WORLD_SIZE"}));
+  return std::make_unique<LoneCommunicator>();
+}
+
+int run_on_ranks(const std::function<int(Communicator&)>& body) {
+  const std::unique_ptr<Communicator> communicator = open_communicator();
+  if (communicator->size() == 1) return body(*communicator);
+  log_as_rank(communicator->rank());
+  try {
+    const int exit_code = body(*communicator);
+    communicator->barrier();
+    return exit_code;
+  } catch (const Error& e) {
+    fail_all_ranks(*communicator, e.code(), e.what());
+  } catch (const std::bad_alloc&) {
+    fail_all_ranks(*communicator, ExitCode::runtime_failure, "out of memory");
+  } catch (const std::exception& e) {
+    fail_all_ranks(*communicator, ExitCode::runtime_failure, e.what());
+  }
+}
+
+void require_one_process(const char* command) {
+  require(!launched_as_rank(), "`dashlm {}` works in one process; start it without mpirun or srun",
+          command);
+}
+
+}  // namespace dashlm

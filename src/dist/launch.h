@@ -1,0 +1,27 @@
+// From the environment of a process to its place among the ranks.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "dist/communicator.h"
+
+namespace dashlm {
+
+// Whether this process was started by mpirun or srun as one of several.
+bool launched_as_rank();
+
+// The MPI form if mpirun or srun started this process, else the form for one process. Throws a
+// bad_input Error when the environment asks for several ranks in a way that cannot be served:
+// without MPI in this build, by variables that only other launchers set (WORLD_SIZE), or by an srun
+// that does not speak to this MPI.
+std::unique_ptr<Communicator> open_communicator();
+
+// Runs body on this rank and returns its exit code. When it throws, the message is logged and, if
+// there are other ranks, all of them are ended: nobody waits for a rank that is gone.
+int run_on_ranks(const std::function<int(Communicator&)>& body);
+
+// For commands that are for one process only: throws if this is one of several ranks.
+void require_one_process(const char* command);
+
+}  // namespace dashlm

@@ -1,0 +1,110 @@
+#include "dist/mpi/mpi_thread.h"
+
+#include <chrono>
+
+#include "base/log.h"
+#include "base/timer.h"
+
+namespace dashlm {
+namespace {
+
+using std::chrono::microseconds;
+
+// Between looks at a request: eager while somebody waits for it, then ever more patient, so that
+// the processor is left to threads that compute.
+microseconds pause_between_looks(bool waited_for, int64_t looks) {
+  if (waited_for) return microseconds(looks < 100 ? 0 : looks < 2000 ? 20 : 200);
+  return microseconds(looks < 10 ? 50 : 200);
+}
+
+}  // namespace
+
+MpiThread::MpiThread() : thread_([this] { run(); }) {
+  wait(submit([] {
+    int provided = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    if (provided < MPI_THREAD_FUNNELED) {
+      fail_runtime("this MPI does not allow threads beside the one that calls it");
+    }
+  }));
+}
+
+MpiThread::~MpiThread() {
+  submit([] { MPI_Finalize(); });
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::shared_future<void> MpiThread::submit(Task task) {
+  std::packaged_task<void()> packaged(std::move(task));
+  std::shared_future<void> result = packaged.get_future().share();
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(packaged));
+  }
+  changed_.notify_all();
+  return result;
+}
+
+void MpiThread::wait(const std::shared_future<void>& result) {
+  ++waiting_;
+  result.wait();
+  --waiting_;
+  result.get();
+}
+
+void MpiThread::run() {
+  while (true) {
+    std::packaged_task<void()> task;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task();
+  }
+}
+
+void MpiThread::complete(MPI_Request& request) {
+  int done = 0;
+  const Timer timer;
+  double next_check = 1.0;  // seconds
+  for (int64_t looks = 0;; ++looks) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) return;
+    abort_if_asked();
+    if (timer.seconds() > next_check) {
+      next_check = timer.seconds() + 1.0;
+      if (const std::string gone = peers_.gone(); !gone.empty()) {
+        // A launcher that notices by itself gets the time to do better.
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+        spdlog::error("{} has ended without a word; giving up", gone);
+        MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::runtime_failure));
+      }
+    }
+    const microseconds pause = pause_between_looks(waiting_ > 0, looks);
+    if (pause.count() == 0) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(pause);
+    }
+  }
+}
+
+void MpiThread::abort_if_asked() {
+  if (const int code = abort_code_; code >= 0) MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+void MpiThread::abort(ExitCode exit_code) {
+  abort_code_ = static_cast<int>(exit_code);
+  submit([this] { abort_if_asked(); });
+  std::this_thread::sleep_for(std::chrono::seconds(10));
+}
+
+}  // namespace dashlm

@@ -1,0 +1,150 @@
+#include "dist/sharded_parameters.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/timer.h"
+
+namespace dashlm {
+namespace {
+
+class AddElapsed {
+ public:
+  explicit AddElapsed(double& total) : total_(total) {}
+  ~AddElapsed() { total_ += timer_.milliseconds(); }
+
+ private:
+  double& total_;
+  Timer timer_;
+};
+
+Tensor take_table(Arena& arena, size_t blocks) {
+  return arena.take("block_table", {static_cast<int64_t>(blocks), kBlockTableColumns}, DType::i64);
+}
+
+void upload_table(Context& context, const Tensor& table, std::span<const BlockPlace> places,
+                  std::span<const size_t> blocks) {
+  std::vector<BlockPlace> chosen;
+  for (const size_t block : blocks) chosen.push_back(places[block]);
+  const std::vector<int64_t> host = block_table(chosen);
+  context.device.upload(table.data, host.data(), table.bytes());
+}
+
+}  // namespace
+
+ShardedParameters::ShardedParameters(Communicator& communicator, int64_t elements,
+                                     std::span<const BlockPlace> places,
+                                     std::span<const int> owners, const ShardArenas& arenas,
+                                     int64_t bucket_elements)
+    : communicator_(communicator),
+      places_(places.begin(), places.end()),
+      layout_(places, owners, communicator.rank(), communicator.size(), bucket_elements),
+      weights_(arenas.weights.take("weights", {elements})),
+      gradients_(arenas.gradients.take("gradients", {elements})),
+      own_weights_(weights_),
+      own_gradients_(gradients_) {
+  if (alone()) return;
+  own_weights_ = arenas.own.take("own_weights", {layout_.shard_elements()});
+  own_gradients_ = arenas.own.take("own_gradients", {layout_.shard_elements()});
+  own_table_ = take_table(arenas.buffers, layout_.own_blocks().size());
+  for (const Bucket& bucket : layout_.buckets()) {
+    tables_.push_back(take_table(arenas.buffers, bucket.blocks.size()));
+  }
+  for (Slot& slot : slots_) {
+    slot.packed = arenas.buffers.take("packed", {layout_.largest_bucket()});
+  }
+  scratch_ = arenas.buffers.take("received", {communicator.size() * layout_.largest_segment()});
+}
+
+const BlockPlace& ShardedParameters::own_place(size_t block) const {
+  return alone() ? places_[block] : layout_.shard_place(block);
+}
+
+void ShardedParameters::initialize(Context& context) {
+  if (alone()) return;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    upload_table(context, tables_[i], places_, layout_.buckets()[i].blocks);
+  }
+  // The shard has the order of the buckets.
+  std::vector<size_t> blocks = layout_.own_blocks();
+  std::sort(blocks.begin(), blocks.end(), [&](size_t a, size_t b) {
+    return layout_.shard_place(a).offset < layout_.shard_place(b).offset;
+  });
+  upload_table(context, own_table_, places_, blocks);
+}
+
+void ShardedParameters::adopt_weights(Context& context) {
+  if (alone()) return;
+  gather_blocks(context, own_weights_, weights_, own_table_);
+}
+
+Tensor ShardedParameters::segment(const Tensor& own, const Bucket& bucket) const {
+  return own.rows(bucket.shard_begin, bucket.counts[static_cast<size_t>(communicator_.rank())]);
+}
+
+void ShardedParameters::gradients_complete(Context& context, int64_t begin) {
+  if (alone()) return;
+  const AddElapsed elapsed(milliseconds_);
+  while (gradients_sent_ < layout_.buckets().size() &&
+         begin <= layout_.buckets()[gradients_sent_].begin) {
+    send_gradients(context, gradients_sent_++);
+  }
+}
+
+void ShardedParameters::send_gradients(Context& context, size_t index) {
+  const Bucket& bucket = layout_.buckets()[index];
+  Slot& slot = slot_of(index);
+  slot.work.wait();
+  const Tensor packed = slot.packed.rows(0, bucket.elements);
+  gather_blocks(context, packed, gradients_, tables_[index]);
+  context.device.synchronize();
+  slot.work = communicator_.reduce_scatter(packed, segment(own_gradients_, bucket), bucket.counts,
+                                           scratch_);
+}
+
+void ShardedParameters::wait_for_gradients(Context& context) {
+  gradients_complete(context, 0);
+  const AddElapsed elapsed(milliseconds_);
+  for (Slot& slot : slots_) slot.work.wait();
+  gradients_sent_ = 0;
+}
+
+// The forward pass reads the parameters from their start, so the last bucket goes first.
+void ShardedParameters::start_gather(Context& context) {
+  if (alone()) return;
+  const AddElapsed elapsed(milliseconds_);
+  context.device.synchronize();
+  weights_received_ = weights_sent_ = 0;
+  while (weights_sent_ < std::min(slots_.size(), layout_.buckets().size())) {
+    send_weights(weights_sent_++);
+  }
+}
+
+void ShardedParameters::send_weights(size_t count) {
+  const Bucket& bucket = layout_.buckets()[layout_.buckets().size() - 1 - count];
+  Slot& slot = slot_of(count);
+  slot.work = communicator_.all_gather(segment(own_weights_, bucket),
+                                       slot.packed.rows(0, bucket.elements), bucket.counts);
+}
+
+void ShardedParameters::need_weights(Context& context, int64_t end) {
+  const AddElapsed elapsed(milliseconds_);
+  while (weights_received_ < weights_sent_) {
+    const size_t index = layout_.buckets().size() - 1 - weights_received_;
+    const Bucket& bucket = layout_.buckets()[index];
+    if (bucket.begin >= end) return;
+    Slot& slot = slot_of(weights_received_);
+    slot.work.wait();
+    scatter_blocks(context, weights_, slot.packed.rows(0, bucket.elements), tables_[index]);
+    ++weights_received_;
+    if (weights_sent_ == layout_.buckets().size()) continue;
+    context.device.synchronize();
+    send_weights(weights_sent_++);
+  }
+}
+
+double ShardedParameters::take_milliseconds() {
+  return std::exchange(milliseconds_, 0.0);
+}
+
+}  // namespace dashlm

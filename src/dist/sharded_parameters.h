@@ -1,0 +1,92 @@
+// The parameters of a run as one rank has them, and their way between ranks.
+//
+//   weights        flat, all of them: what the model computes with
+//   gradients      flat, all of them: what this rank's own sequences gave
+//   own_weights    fp32 masters of the blocks that this rank owns: what the optimizer updates
+//   own_gradients  of the same blocks, summed over all ranks
+//
+// A step: gradients_complete() during the backward pass sends off buckets of gradients to their
+// owners; wait_for_gradients(); [the optimizer updates own_weights]; start_gather() sends updated
+// blocks to everybody, and need_weights() during the next forward pass waits for what is read next.
+// docs/distributed.md follows one block around.
+//
+// A single rank owns everything: own_weights is weights, own_gradients is gradients, and the
+// methods have nothing to do.
+#pragma once
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "dist/bucket_layout.h"
+#include "dist/communicator.h"
+#include "ops/context.h"
+
+namespace dashlm {
+
+// What tensors are taken from.
+struct ShardArenas {
+  Arena& weights;
+  Arena& gradients;
+  Arena& own;      // own_weights and own_gradients
+  Arena& buffers;  // for buckets
+};
+
+class ShardedParameters {
+ public:
+  // `places` of all blocks, which cover the `elements` flat parameters, with the owner of each.
+  ShardedParameters(Communicator& communicator, int64_t elements,
+                    std::span<const BlockPlace> places, std::span<const int> owners,
+                    const ShardArenas& arenas, int64_t bucket_elements = 0);
+
+  const Tensor& weights() const { return weights_; }
+  const Tensor& gradients() const { return gradients_; }
+  const Tensor& own_weights() const { return own_weights_; }
+  const Tensor& own_gradients() const { return own_gradients_; }
+  const std::vector<size_t>& own_blocks() const { return layout_.own_blocks(); }
+  // In own_weights and own_gradients.
+  const BlockPlace& own_place(size_t block) const;
+
+  // Puts tables in place, once there is memory.
+  void initialize(Context& context);
+  // After somebody has set `weights`, alike on every rank: copies own blocks out of them.
+  void adopt_weights(Context& context);
+
+  // The backward pass has completed all gradients from offset `begin` on.
+  void gradients_complete(Context& context, int64_t begin);
+  // Until own_gradients hold the sums.
+  void wait_for_gradients(Context& context);
+  // own_weights were updated: everybody is to have them.
+  void start_gather(Context& context);
+  // Until the weights below offset `end` are up to date.
+  void need_weights(Context& context, int64_t end = std::numeric_limits<int64_t>::max());
+
+  // Milliseconds spent in these methods since the last call of this one: packing and waiting.
+  double take_milliseconds();
+
+ private:
+  bool alone() const { return communicator_.size() == 1; }
+  // Room for a bucket on its way; two of them, so that one is filled while the other travels.
+  struct Slot {
+    Tensor packed;
+    Work work;
+  };
+  Slot& slot_of(size_t bucket) { return slots_[bucket % slots_.size()]; }
+  Tensor segment(const Tensor& own, const Bucket& bucket) const;
+  void send_gradients(Context& context, size_t bucket);
+  void send_weights(size_t bucket);
+
+  Communicator& communicator_;
+  const std::vector<BlockPlace> places_;
+  const BucketLayout layout_;
+  Tensor weights_, gradients_, own_weights_, own_gradients_;
+  Tensor scratch_;              // of reduce_scatter
+  Tensor own_table_;            // of own blocks, see ops/blocks.h
+  std::vector<Tensor> tables_;  // of the blocks of each bucket
+  std::array<Slot, 2> slots_;
+  size_t gradients_sent_ = 0;                       // buckets
+  size_t weights_sent_ = 0, weights_received_ = 0;  // buckets, counted from the last one down
+  double milliseconds_ = 0;
+};
+
+}  // namespace dashlm

@@ -1,0 +1,59 @@
+#include "io/safetensors_set.h"
+
+#include <filesystem>
+#include <regex>
+
+#include "base/error.h"
+
+namespace dashlm {
+namespace fs = std::filesystem;
+namespace {
+
+// How many parts there are by the names of the files in `folder`, 1 for a whole.
+int count_parts(const std::string& folder, const std::string& stem) {
+  if (fs::exists(folder + "/" + safetensors_part_name(stem, 0, 1))) return 1;
+  const std::regex pattern(stem + "-[0-9]{5}-of-([0-9]{5})\\.safetensors");
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::smatch match;
+    const std::string name = it->path().filename().string();
+    if (std::regex_match(name, match, pattern)) return std::stoi(match[1]);
+  }
+  fail_input("'{}' holds no {} and no parts of one", folder, safetensors_part_name(stem, 0, 1));
+}
+
+}  // namespace
+
+std::string safetensors_part_name(const std::string& stem, int index, int count) {
+  if (count == 1) return stem + ".safetensors";
+  return fmt::format("{}-{:05}-of-{:05}.safetensors", stem, index + 1, count);
+}
+
+SafetensorsSet::SafetensorsSet(const std::string& folder, const std::string& stem)
+    : folder_(folder), stem_(stem) {
+  const int count = count_parts(folder, stem);
+  for (int i = 0; i < count; ++i) {
+    const std::string name = safetensors_part_name(stem, i, count);
+    parts_.push_back(std::make_unique<SafetensorsReader>(folder + "/" + name));
+    for (const auto& [tensor, entry] : parts_.back()->entries()) {
+      const auto [known, is_new] = parts_of_.emplace(tensor, parts_.back().get());
+      require(is_new, "tensor \"{}\" is in both '{}' and '{}'", tensor, known->second->path(),
+              parts_.back()->path());
+    }
+  }
+}
+
+std::vector<std::string> SafetensorsSet::names() const {
+  std::vector<std::string> result;
+  for (const auto& [name, part] : parts_of_) result.push_back(name);
+  return result;
+}
+
+void SafetensorsSet::read(const std::string& name, DType dtype, const Shape& shape,
+                          void* host) const {
+  const auto found = parts_of_.find(name);
+  require(found != parts_of_.end(), "'{}': there is no tensor \"{}\"", path(), name);
+  found->second->read(name, dtype, shape, host);
+}
+
+}  // namespace dashlm

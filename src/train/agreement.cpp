@@ -1,0 +1,66 @@
+#include "train/agreement.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "base/version.h"
+#include "config/config.h"
+#include "io/file.h"
+
+namespace dashlm {
+namespace {
+
+// The program's own file tells builds of one version apart.
+std::string build() {
+  return fmt::format("{} (checksum {:08x})", version(), crc32_of_file("/proc/self/exe"));
+}
+
+// "train.lr is 0.001 there and 0.002 here", of the first difference.
+std::string first_difference(const Json& there, const Json& here) {
+  std::string text;
+  const auto differ = [&](const std::string& key, const Json& a, const Json& b) {
+    if (text.empty()) text = fmt::format("{} is {} there and {} here", key, a.dump(), b.dump());
+  };
+  for_differences(there, here, differ);
+  return text;
+}
+
+}  // namespace
+
+void require_agreement(Communicator& communicator, const RunConfig& config,
+                       int64_t data_fingerprint) {
+  const Json mine = {{"build of dashlm", build()},
+                     {"config", parse_json(run_config_text(config), "config")},
+                     {"checksum of data.train", data_fingerprint}};
+  const std::vector<std::string> all = communicator.exchange(mine.dump());
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    fail_input(
+        "rank {} disagrees with rank 0: {}; give every rank the same program, config and data",
+        rank, first_difference(Json::parse(all[rank]), Json::parse(all[0])));
+  }
+}
+
+void require_same_weights(Communicator& communicator, Device& device, const ParameterLayout& layout,
+                          const Tensor& weights) {
+  std::string sums;
+  for (const Parameter& parameter : layout.parameters()) {
+    std::vector<float> host(static_cast<size_t>(parameter.elements()));
+    const Tensor part = ParameterLayout::view(weights, parameter);
+    device.download(host.data(), part.data, part.bytes());
+    const uint32_t crc = crc32_of_bytes(host.data(), part.bytes());
+    sums.append(reinterpret_cast<const char*>(&crc), sizeof crc);
+  }
+  const std::vector<std::string> all = communicator.exchange(sums);
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    for (size_t i = 0; i < layout.parameters().size(); ++i) {
+      const size_t at = i * sizeof(uint32_t);
+      if (all[rank].compare(at, sizeof(uint32_t), all[0], at, sizeof(uint32_t)) == 0) continue;
+      fail_runtime(
+          "{} of rank {} is not what rank 0 has: memory or network of a machine are faulty",
+          layout.parameters()[i].name, rank);
+    }
+  }
+}
+
+}  // namespace dashlm
