@@ -1,11 +1,13 @@
 // dashlm: pretrains Llama models. This file only dispatches; see src/cli.
 #include <CLI/CLI.hpp>
 #include <new>
+#include <string>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/version.h"
 #include "cli/commands.h"
+#include "dist/launch.h"
 
 namespace {
 
@@ -23,6 +25,9 @@ int run(int argc, char** argv) {
   add_plan_command(app);
   add_config_command(app);
   add_bench_command(app);
+  // The others would do the same thing several times over.
+  const std::string command = argc > 1 ? argv[1] : "";
+  if (command != "train" && command != "eval" && command != "bench") require_one_process(command);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -130,7 +130,10 @@ void add_bench(CLI::App& bench, const char* name, const char* help, int64_t step
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--json", options->json, "as one line of JSON");
-  command->callback([options, run] { run(*options); });
+  command->callback([options, run, command] {
+    if (command->get_name() != "step") require_one_process("bench " + command->get_name());
+    run(*options);
+  });
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "cli/bench.h"
+#include "dist/launch.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -285,6 +286,7 @@ void add_bench_roots(CLI::App& bench) {
                     "how eigenvalues move, step by step, under coupled_newton and newton_db");
   command->add_flag("--json", options->json, "as one line of JSON");
   command->callback([options] {
+    require_one_process("bench roots");
     const auto device = open_device("auto", options->threads);
     options->trace ? bench_trace(*device, *options) : bench_speed(*device, *options);
   });

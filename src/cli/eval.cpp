@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "config/config.h"
+#include "dist/launch.h"
 #include "train/checkpoint.h"
 #include "train/inference.h"
 
@@ -22,7 +23,7 @@ struct Options {
   bool json = false;
 };
 
-void evaluate(const Options& options) {
+int evaluate(const Options& options, Communicator& communicator) {
   const std::string folder = find_checkpoint(options.path);
   const RunConfig config = read_checkpoint_config(folder);
   const std::vector<std::string>& data = options.data.empty() ? config.data.val : options.data;
@@ -32,11 +33,14 @@ void evaluate(const Options& options) {
   const int64_t batch =
       std::min(windows, options.batch > 0 ? options.batch : config.train.micro_batch);
 
-  const auto device = open_device(options.device, options.threads);
+  const auto device = open_device(options.device, options.threads, communicator.local_size());
   InferenceModel model(*device, config.model, folder, batch);
-  const SequentialBatches batches(tokens, config.model.seq_len, batch);
-  LossSum loss;
-  for (int64_t i = 0; i < batches.batches(); ++i) loss += model.evaluate(batches.at(i));
+  const SequentialBatches batches(tokens, config.model.seq_len, batch, 0, communicator.rank(),
+                                  communicator.size());
+  LossSum own;
+  for (int64_t i = 0; i < batches.batches(); ++i) own += model.evaluate(batches.at(i));
+  const LossSum loss = add_up(communicator, own);
+  if (communicator.rank() > 0) return 0;
 
   if (options.json) {
     const Json json = {{"checkpoint", folder},
@@ -48,6 +52,7 @@ void evaluate(const Options& options) {
     std::cout << fmt::format("{}: loss {:.4f}, perplexity {:.2f} over {} tokens\n", folder,
                              loss.mean(), std::exp(loss.mean()), loss.targets);
   }
+  return 0;
 }
 
 }  // namespace
@@ -62,7 +67,9 @@ void add_eval_command(CLI::App& app) {
   command->add_option("--device", options->device, "auto, cpu or cuda");
   command->add_option("--threads", options->threads, "CPU threads; 0: all");
   command->add_flag("--json", options->json, "as JSON");
-  command->callback([options] { evaluate(*options); });
+  command->callback([options] {
+    run_on_ranks([&](Communicator& communicator) { return evaluate(*options, communicator); });
+  });
 }
 
 }  // namespace dashlm

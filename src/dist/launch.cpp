@@ -93,7 +93,7 @@ int run_on_ranks(const std::function<int(Communicator&)>& body) {
   }
 }
 
-void require_one_process(const char* command) {
+void require_one_process(const std::string& command) {
   require(!launched_as_rank(), "`dashlm {}` works in one process; start it without mpirun or srun",
           command);
 }

@@ -22,6 +22,6 @@ std::unique_ptr<Communicator> open_communicator();
 int run_on_ranks(const std::function<int(Communicator&)>& body);
 
 // For commands that are for one process only: throws if this is one of several ranks.
-void require_one_process(const char* command);
+void require_one_process(const std::string& command);
 
 }  // namespace dashlm

@@ -21,6 +21,12 @@ std::vector<int> share_out_blocks(const OptimizerConfig& config, const std::vect
 
 }  // namespace
 
+LossSum add_up(Communicator& communicator, const LossSum& own) {
+  const std::vector<double> sums =
+      communicator.sum(std::vector{own.sum, static_cast<double>(own.targets)});
+  return {sums[0], static_cast<int64_t>(sums[1])};
+}
+
 Engine::Engine(Device& device, const RunConfig& config, Communicator& communicator)
     : device_(device),
       config_(config),

@@ -46,6 +46,9 @@ struct LossSum {
   }
 };
 
+// Of all ranks together; the same on every rank.
+LossSum add_up(Communicator& communicator, const LossSum& own);
+
 // What all ranks' shares of a step add up to; the same on every rank.
 struct StepSums {
   double loss = 0;           // mean over the targets of all ranks

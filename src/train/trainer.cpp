@@ -213,9 +213,7 @@ double Trainer::validate(int64_t batches) {
                                      communicator_.size());
   LossSum loss;
   for (int64_t i = 0; i < validation.batches(); ++i) loss += engine_.evaluate(validation.at(i));
-  const std::vector<double> sums =
-      communicator_.sum(std::vector{loss.sum, static_cast<double>(loss.targets)});
-  return LossSum{sums[0], static_cast<int64_t>(sums[1])}.mean();
+  return add_up(communicator_, loss).mean();
 }
 
 void Trainer::validate_during_training() {

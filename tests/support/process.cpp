@@ -56,6 +56,12 @@ Process::~Process() {
   close(errors_);
 }
 
+bool Process::running() {
+  siginfo_t info = {};
+  waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+  return info.si_pid == 0;
+}
+
 void Process::signal(int number) const {
   kill(pid_, number);
 }

@@ -26,6 +26,8 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t pid() const { return pid_; }
+  bool running();  // false once it has ended
   void signal(int number) const;
   ProcessResult wait();
 

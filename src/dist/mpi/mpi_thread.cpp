@@ -1,6 +1,7 @@
 #include "dist/mpi/mpi_thread.h"
 
 #include <chrono>
+#include <cstdlib>
 
 #include "base/log.h"
 #include "base/timer.h"
@@ -15,6 +16,16 @@ using std::chrono::microseconds;
 microseconds pause_between_looks(bool waited_for, int64_t looks) {
   if (waited_for) return microseconds(looks < 100 ? 0 : looks < 2000 ? 20 : 200);
   return microseconds(looks < 10 ? 50 : 200);
+}
+
+// MPI_Abort asks the launcher to end everybody; one that is busy ending them already may not
+// answer.
+void end_job(int exit_code) {
+  std::thread([exit_code] {
+    std::this_thread::sleep_for(std::chrono::seconds(2));
+    std::_Exit(exit_code);
+  }).detach();
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
 }
 
 }  // namespace
@@ -85,7 +96,7 @@ void MpiThread::complete(MPI_Request& request) {
         // A launcher that notices by itself gets the time to do better.
         std::this_thread::sleep_for(std::chrono::seconds(2));
         spdlog::error("{} has ended without a word; giving up", gone);
-        MPI_Abort(MPI_COMM_WORLD, static_cast<int>(ExitCode::runtime_failure));
+        end_job(static_cast<int>(ExitCode::runtime_failure));
       }
     }
     const microseconds pause = pause_between_looks(waiting_ > 0, looks);
@@ -98,7 +109,7 @@ void MpiThread::complete(MPI_Request& request) {
 }
 
 void MpiThread::abort_if_asked() {
-  if (const int code = abort_code_; code >= 0) MPI_Abort(MPI_COMM_WORLD, code);
+  if (const int code = abort_code_; code >= 0) end_job(code);
 }
 
 void MpiThread::abort(ExitCode exit_code) {

@@ -1,0 +1,147 @@
+// A block's way from the backward pass to everybody's weights, against arithmetic without ranks.
+#include "dist/sharded_parameters.h"
+
+#include "dist/ownership.h"
+#include "optim/step_lab.h"
+#include "ranks/world.h"
+#include "train/agreement.h"
+
+namespace dashlm::testing {
+namespace {
+
+// Whole numbers, so that sums are exact in any order.
+float gradient_of(int rank, int64_t step, int64_t element) {
+  return static_cast<float>((rank + 1) * ((element * 7 + step) % 1000));
+}
+
+class Shards {
+ public:
+  explicit Shards(int64_t bucket_elements) : bucket_elements_(bucket_elements) {
+    const std::vector<double> ones(layout_.parameters().size(), 1.0);
+    std::vector<double> costs;
+    for (const Block& block : cut_into_blocks(layout_, 4, false, ones)) {
+      places_.push_back(block.place);
+      costs.push_back(static_cast<double>(block.place.elements()));
+    }
+    owners_ = share_out(costs, world().size());
+    build();
+    for (Arena* arena : {&memory_, &scratch_}) arena->commit();
+    build();
+    parameters_->initialize(context_);
+    for (int64_t i = 0; i < layout_.elements(); ++i) weights()[i] = static_cast<float>(i);
+    parameters_->adopt_weights(context_);
+  }
+
+  // weights -= gradient, of own blocks.
+  void update() {
+    const Tensor& own = parameters_->own_weights();
+    for (int64_t i = 0; i < own.elements(); ++i) {
+      own.f32()[i] -= parameters_->own_gradients().f32()[i];
+    }
+  }
+  float* weights() { return parameters_->weights().f32(); }
+  float* gradients() { return parameters_->gradients().f32(); }
+  ShardedParameters& parameters() { return *parameters_; }
+  Context& context() { return context_; }
+  const ParameterLayout& layout() const { return layout_; }
+
+ private:
+  void build() {
+    parameters_ = std::make_unique<ShardedParameters>(
+        world(), layout_.elements(), places_, owners_,
+        ShardArenas{memory_, memory_, memory_, memory_}, bucket_elements_);
+  }
+
+  const int64_t bucket_elements_;
+  ParameterLayout layout_ = awkward_parameters();
+  std::vector<BlockPlace> places_;
+  std::vector<int> owners_;
+  std::unique_ptr<Device> device_ = open_device("cpu", 1);
+  Arena memory_{*device_, "memory"}, scratch_{*device_, "scratch"};
+  Context context_{*device_, scratch_};
+  std::unique_ptr<ShardedParameters> parameters_;
+};
+
+// Some steps in which gradients become ready piece by piece, and weights are asked for piece by
+// piece, in buckets of all sizes.
+TEST(ShardedParameters, EveryRankEndsWithWhatOneRankWouldHave) {
+  for (const int64_t bucket_elements : {1, 30, 100, 0}) {
+    Shards shards(bucket_elements);
+    const int64_t elements = shards.layout().elements();
+    std::vector<float> expected(static_cast<size_t>(elements));
+    for (int64_t i = 0; i < elements; ++i) expected[static_cast<size_t>(i)] = static_cast<float>(i);
+    const auto rank_sum = static_cast<float>(world().size() * (world().size() + 1) / 2);
+    for (int64_t step = 0; step < 4; ++step) {
+      for (int64_t i = 0; i < elements; ++i) {
+        shards.gradients()[i] = gradient_of(world().rank(), step, i);
+        expected[static_cast<size_t>(i)] -= rank_sum * gradient_of(0, step, i);
+      }
+      for (const int64_t begin : {elements, int64_t{200}, int64_t{117}, int64_t{0}}) {
+        shards.parameters().gradients_complete(shards.context(), begin);
+      }
+      shards.parameters().wait_for_gradients(shards.context());
+      shards.update();
+      shards.parameters().start_gather(shards.context());
+      for (const int64_t end : {int64_t{1}, int64_t{117}, elements}) {
+        shards.parameters().need_weights(shards.context(), end);
+        for (int64_t i = 0; i < end; ++i) {
+          ASSERT_EQ(shards.weights()[i], expected[static_cast<size_t>(i)])
+              << "element " << i << ", step " << step << ", buckets of " << bucket_elements;
+        }
+      }
+    }
+  }
+}
+
+// Each rank sends every gradient that is not its own once, and its own weights to each other rank.
+TEST(ShardedParameters, SendsNoMoreThanItMust) {
+  Shards shards(50);
+  const int64_t own = shards.parameters().own_weights().elements();
+  const int64_t before = world().bytes_sent();
+  shards.parameters().wait_for_gradients(shards.context());
+  shards.parameters().start_gather(shards.context());
+  shards.parameters().need_weights(shards.context());
+  const int64_t others = shards.layout().elements() - own;
+  EXPECT_EQ(world().bytes_sent() - before, 4 * (others + own * (world().size() - 1)));
+}
+
+TEST(Agreement, DifferentWeightsAreNoticedAndNamed) {
+  Shards shards(0);
+  const auto compare = [&] {
+    require_same_weights(world(), *open_device("cpu", 1), shards.layout(),
+                         shards.parameters().weights());
+  };
+  compare();
+  const bool last = world().rank() == world().size() - 1;
+  if (last) shards.weights()[120] += 1.0f;  // in the second parameter
+  try {
+    compare();
+    ADD_FAILURE() << "nobody noticed";
+  } catch (const Error& e) {
+    EXPECT_EQ(std::string(e.what()).find("b of rank " + std::to_string(world().size() - 1)), 0u)
+        << e.what();
+  }
+}
+
+TEST(Agreement, OtherConfigsAndDataAreNoticedAndNamed) {
+  const bool last = world().rank() == world().size() - 1;
+  const auto message = [&](const RunConfig& config, int64_t data) -> std::string {
+    try {
+      require_agreement(world(), config, data);
+      return "";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::bad_input);
+      return e.what();
+    }
+  };
+  RunConfig config;
+  EXPECT_EQ(message(config, 5), "");
+  EXPECT_NE(message(config, last ? 6 : 5).find("data.train"), std::string::npos);
+  if (last) config.train.lr = 0.25;
+  const std::string text = message(config, 5);
+  EXPECT_NE(text.find("config.train.lr is 0.25 there"), std::string::npos) << text;
+  EXPECT_NE(text.find("rank " + std::to_string(world().size() - 1)), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace dashlm::testing
