@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/plan_ranks.h"
 #include "config/config.h"
 #include "train/engine.h"
 
@@ -13,6 +14,9 @@ namespace {
 struct Options {
   std::string config;
   std::vector<std::string> overrides;
+  int ranks = 1;
+  std::string gpu;
+  double network = 0;  // GB/s
   bool json = false;
 };
 
@@ -44,16 +48,6 @@ Json plan_json(const RunConfig& config, const Engine& engine) {
   return json;
 }
 
-std::string with_separators(int64_t value) {
-  const std::string digits = std::to_string(value);
-  std::string text;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
 void print_table(const Json& json) {
   const auto row = [](const std::string& name, const std::string& value) {
     std::cout << fmt::format("{:<24}{:>24}\n", name, value);
@@ -82,6 +76,26 @@ void print_table(const Json& json) {
   row("tokens a parameter", fmt::format("{:.2f}", json["tokens_per_parameter"].get<double>()));
   row("GFLOP a step", fmt::format("{:.3f}", json["flops_per_step"].get<double>() / 1e9));
   row("GFLOP a token", fmt::format("{:.6f}", json["flops_per_token"].get<double>() / 1e9));
+  if (json.contains("ranks")) print_ranks(json["ranks"]);
+  if (json.contains("estimate")) print_estimates(json["estimate"]);
+}
+
+void plan(const Options& options) {
+  const RunConfig config = load_run_config(options.config, options.overrides);
+  const auto device = open_device(config.device, static_cast<int>(config.threads));
+  LoneCommunicator alone;
+  const Engine engine(*device, config, alone);
+  Json json = plan_json(config, engine);
+  if (options.ranks > 1) json["ranks"] = plan_ranks(*device, config, options.ranks);
+  if (!options.gpu.empty()) {
+    json["estimate"] =
+        estimate_many_ranks(*device, config, find_gpu_model(options.gpu), 1e9 * options.network);
+  }
+  if (options.json) {
+    std::cout << json.dump(2) << "\n";
+  } else {
+    print_table(json);
+  }
 }
 
 }  // namespace
@@ -93,19 +107,16 @@ void add_plan_command(CLI::App& app) {
   command->add_option("--set", options->overrides, "override a value: section.key=value")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  command->add_option("--ranks", options->ranks, "how a run of so many ranks would be shared out")
+      ->check(CLI::Range(1, kMostPlannedRanks));
+  command->add_option("--gpu", options->gpu,
+                      "estimate the time of a step on 8 to 1024 GPUs: A100, H100, H200 or B200");
+  command
+      ->add_option("--network", options->network,
+                   "GB/s from each GPU to other nodes; default: what is usual for the GPU")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", options->json, "as JSON");
-  command->callback([options] {
-    const RunConfig config = load_run_config(options->config, options->overrides);
-    const auto device = open_device(config.device, static_cast<int>(config.threads));
-    LoneCommunicator communicator;
-    const Engine engine(*device, config, communicator);
-    const Json json = plan_json(config, engine);
-    if (options->json) {
-      std::cout << json.dump(2) << "\n";
-    } else {
-      print_table(json);
-    }
-  });
+  command->callback([options] { plan(*options); });
 }
 
 }  // namespace dashlm

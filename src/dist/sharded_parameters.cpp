@@ -60,6 +60,11 @@ const BlockPlace& ShardedParameters::own_place(size_t block) const {
   return alone() ? places_[block] : layout_.shard_place(block);
 }
 
+int64_t ShardedParameters::bytes_per_step() const {
+  const int64_t own = own_weights_.elements(), others = weights_.elements() - own;
+  return (others + own * (communicator_.size() - 1)) * size_of(DType::f32);
+}
+
 void ShardedParameters::initialize(Context& context) {
   if (alone()) return;
   for (size_t i = 0; i < tables_.size(); ++i) {

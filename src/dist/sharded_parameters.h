@@ -44,6 +44,9 @@ class ShardedParameters {
   const Tensor& own_weights() const { return own_weights_; }
   const Tensor& own_gradients() const { return own_gradients_; }
   const std::vector<size_t>& own_blocks() const { return layout_.own_blocks(); }
+  // Sent to other ranks by this one in a step.
+  int64_t bytes_per_step() const;
+  int64_t bucket_count() const { return std::ssize(layout_.buckets()); }
   // In own_weights and own_gradients.
   const BlockPlace& own_place(size_t block) const;
 

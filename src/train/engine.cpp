@@ -12,11 +12,10 @@
 namespace dashlm {
 namespace {
 
-std::vector<int> share_out_blocks(const OptimizerConfig& config, const std::vector<Block>& blocks,
-                                  int ranks) {
+std::vector<double> costs_of(const OptimizerConfig& config, const std::vector<Block>& blocks) {
   std::vector<double> costs;
   for (const Block& block : blocks) costs.push_back(block_cost(config, block));
-  return share_out(costs, ranks);
+  return costs;
 }
 
 }  // namespace
@@ -33,7 +32,7 @@ Engine::Engine(Device& device, const RunConfig& config, Communicator& communicat
       communicator_(communicator),
       layout_(config.model),
       blocks_(optimizer_blocks(config.optimizer, layout_)),
-      owners_(share_out_blocks(config.optimizer, blocks_, communicator.size())),
+      owners_(share_out(costs_of(config.optimizer, blocks_), communicator.size())),
       weights_arena_(device, "weights"),
       gradients_arena_(device, "gradients"),
       shard_arena_(device, "shard"),
@@ -49,6 +48,10 @@ Engine::Engine(Device& device, const RunConfig& config, Communicator& communicat
   }
   build();
   walk_through();
+}
+
+std::vector<double> Engine::cost_by_rank() const {
+  return dashlm::cost_by_rank(costs_of(config_.optimizer, blocks_), owners_, communicator_.size());
 }
 
 int64_t Engine::micro_batch() const {

@@ -90,12 +90,17 @@ class Engine {
   const Tensor& gradients() const { return parameters_->gradients(); }  // of this rank's sequences
   // To be called when weights() were set, alike on every rank.
   void weights_were_set() { parameters_->adopt_weights(context_); }
-  const std::vector<Block>& blocks() const { return blocks_; }  // of all ranks
-  const std::vector<int>& owners() const { return owners_; }    // of each block
+  int64_t own_block_count() const { return std::ssize(parameters_->own_blocks()); }
+  int64_t own_elements() const { return parameters_->own_weights().elements(); }
+  int64_t bucket_count() const { return parameters_->bucket_count(); }
+  // Sent to other ranks by this one in a step.
+  int64_t bytes_per_step() const { return parameters_->bytes_per_step(); }
+  // The cost of each rank's blocks, see block_cost().
+  std::vector<double> cost_by_rank() const;
   const Optimizer& optimizer() const { return *optimizer_; }
   std::vector<BlockStatistics> optimizer_statistics() { return optimizer_->statistics(context_); }
   Device& device() { return device_; }
-  Communicator& communicator() { return communicator_; }
+  Communicator& communicator() const { return communicator_; }
   // Spent on moving parameters between ranks since the last call, ms.
   double take_communication_ms();
 

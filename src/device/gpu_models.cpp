@@ -1,0 +1,32 @@
+#include "device/gpu_models.h"
+
+#include "base/error.h"
+
+namespace dashlm {
+namespace {
+
+// NVIDIA's data sheets of the SXM forms; network: one 200, 400, 400, 400 Gbit/s adapter a GPU, as
+// in the DGX systems built from them.
+constexpr GpuModel kModels[] = {
+    {"A100", 312e12, 156e12, 19.5e12, 80e9, 2.04e12, 300e9, 25e9},
+    {"H100", 989e12, 495e12, 67e12, 80e9, 3.35e12, 450e9, 50e9},
+    {"H200", 989e12, 495e12, 67e12, 141e9, 4.8e12, 450e9, 50e9},
+    {"B200", 2250e12, 1125e12, 75e12, 180e9, 7.7e12, 900e9, 50e9},
+};
+
+}  // namespace
+
+std::span<const GpuModel> gpu_models() {
+  return kModels;
+}
+
+const GpuModel& find_gpu_model(const std::string& name) {
+  std::string known;
+  for (const GpuModel& model : kModels) {
+    if (name == model.name) return model;
+    known += (known.empty() ? "" : ", ") + std::string(model.name);
+  }
+  fail_input("no GPU is called \"{}\"; known are {}", name, known);
+}
+
+}  // namespace dashlm

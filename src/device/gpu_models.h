@@ -1,0 +1,22 @@
+// What makers say about GPUs, for estimates. Dense rates, without structured sparsity.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace dashlm {
+
+struct GpuModel {
+  const char* name;
+  double bf16, tf32, fp32;  // FLOP/s of matrix products; fp16 is as fast as bf16
+  double memory;            // bytes
+  double bandwidth;         // of it, bytes/s
+  double nvlink;            // to GPUs of the same node, one way, bytes/s
+  double network;           // to other nodes, its share, one way, bytes/s
+};
+
+std::span<const GpuModel> gpu_models();
+// Throws a bad_input Error that lists the known names.
+const GpuModel& find_gpu_model(const std::string& name);
+
+}  // namespace dashlm

@@ -1,0 +1,60 @@
+#include "train/step_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <variant>
+
+namespace dashlm {
+namespace {
+
+constexpr int kGpusPerNode = 8;
+constexpr double kLinkEfficiency = 0.8, kLatency = 10e-6;
+
+// FLOP/s that an update reaches.
+double update_rate(const OptimizerConfig& config, const GpuModel& gpu) {
+  const auto rate = [&](const auto& method) {
+    if constexpr (requires { method.matmul; }) {
+      const MatmulPrecision matmul = method.matmul;
+      const double peak = matmul == MatmulPrecision::fp32   ? gpu.fp32
+                          : matmul == MatmulPrecision::tf32 ? gpu.tf32
+                                                            : gpu.bf16;
+      return 0.3 * peak;
+    } else {
+      return 0.005 * gpu.fp32;
+    }
+  };
+  return std::visit(rate, config.dash.inverse_root.method);
+}
+
+}  // namespace
+
+StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const GpuModel& gpu,
+                           double network) {
+  const int ranks = plan.communicator().size();
+  const MemoryPlan& memory = plan.memory_plan();
+  StepEstimate step;
+  step.model = (memory.step_flops - memory.update_flops) / (0.55 * gpu.bf16);
+  // State is read and written, as are weights; gradients are read.
+  const double bytes =
+      2.0 * static_cast<double>(memory.optimizer) + 12.0 * static_cast<double>(plan.own_elements());
+  step.update =
+      memory.update_flops / update_rate(config.optimizer, gpu) + bytes / (0.8 * gpu.bandwidth);
+  if (ranks == 1) return step;
+
+  const double link = ranks <= kGpusPerNode ? gpu.nvlink : (network > 0 ? network : gpu.network);
+  const auto buckets = static_cast<double>(plan.bucket_count());
+  const double latency = buckets * std::log2(ranks) * kLatency;
+  const double sent = static_cast<double>(plan.layout().elements()) * (ranks - 1) / ranks;
+  step.reduce = 4 * sent / (kLinkEfficiency * link) + latency;
+  step.gather = 2 * sent / (kLinkEfficiency * link) + latency;
+  const auto share = static_cast<double>((config.train.batch + ranks - 1) / ranks);
+  const double micro = std::ceil(share / static_cast<double>(plan.micro_batch()));
+  const auto exposed = [&](double travel, double hidden_behind) {
+    return std::max(travel / buckets, travel - hidden_behind);
+  };
+  step.exposed_reduce = exposed(step.reduce, step.model / micro * 2 / 3);
+  step.exposed_gather = exposed(step.gather, step.model / micro / 3);
+  return step;
+}
+
+}  // namespace dashlm
