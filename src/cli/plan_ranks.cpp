@@ -53,9 +53,11 @@ std::string with_separators(int64_t value) {
 
 Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
   Json list = Json::array();
+  int64_t buckets = 0;
   for (int rank = 0; rank < ranks; ++rank) {
     LoneCommunicator communicator(rank, ranks);
     const Engine engine(device, config, communicator);
+    buckets = engine.bucket_count();
     const std::vector<double> costs = engine.cost_by_rank();
     double mean = 0;
     for (const double cost : costs) mean += cost / ranks;
@@ -68,6 +70,7 @@ Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
                     {"bytes_sent_per_step", engine.bytes_per_step()}});
   }
   return {{"count", ranks},
+          {"buckets", buckets},
           {"cost_max_over_mean", imbalance_of(list, "relative_cost")},
           {"parameters_max_over_mean", imbalance_of(list, "parameters")},
           {"ranks", list}};
@@ -86,9 +89,10 @@ void print_ranks(const Json& json) {
       print_rank(fmt::format("{} ({})", most ? "most" : "least", rank["rank"].get<int>()), rank);
     }
   }
-  std::cout << fmt::format("largest over mean: cost {:.4f}, parameters {:.4f}\n",
-                           json["cost_max_over_mean"].get<double>(),
-                           json["parameters_max_over_mean"].get<double>());
+  std::cout << fmt::format(
+      "largest over mean: cost {:.4f}, parameters {:.4f}; blocks travel in {} buckets\n",
+      json["cost_max_over_mean"].get<double>(), json["parameters_max_over_mean"].get<double>(),
+      json["buckets"].get<int64_t>());
 }
 
 Json estimate_many_ranks(Device& device, const RunConfig& config, const GpuModel& gpu,

@@ -20,7 +20,7 @@ double update_rate(const OptimizerConfig& config, const GpuModel& gpu) {
                                                             : gpu.bf16;
       return 0.3 * peak;
     } else {
-      return 0.005 * gpu.fp32;
+      return 0.013 * gpu.fp32;
     }
   };
   return std::visit(rate, config.dash.inverse_root.method);

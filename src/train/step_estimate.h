@@ -6,7 +6,7 @@
 //                                                   U: FLOPs of the update of the costliest rank,
 //                                                   at
 //            the rate of its products' precision with e = 0.3; for eigen-decompositions fp32 with
-//            e = 0.005. Both e are what the published implementations reach (REFERENCE, table).
+//            e = 0.013. Both e are what the published implementations reach (REFERENCE, table).
 //   reduce   4·E·(R-1)/R / link + buckets·log2(R)·10 µs      E: parameters, R: ranks
 //   gather   2·E·(R-1)/R / link + buckets·log2(R)·10 µs      weights travel as bf16
 //
