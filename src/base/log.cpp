@@ -8,6 +8,9 @@
 #include "base/error.h"
 
 namespace dashlm {
+namespace {
+std::string rank_label;  // before each message; "" for a single process
+}
 
 void init_logging(bool quiet) {
   auto logger = std::make_shared<spdlog::logger>(
@@ -19,14 +22,15 @@ void init_logging(bool quiet) {
 }
 
 void log_as_rank(int rank) {
-  spdlog::default_logger()->set_pattern(fmt::format("%H:%M:%S %^%l%$ [rank {}] %v", rank));
+  rank_label = fmt::format("[rank {}] ", rank);
+  spdlog::default_logger()->set_pattern("%H:%M:%S %^%l%$ " + rank_label + "%v");
   if (rank != 0) spdlog::set_level(spdlog::level::warn);
 }
 
 void log_to_file(const std::string& path) {
   try {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
-    sink->set_pattern("%Y-%m-%d %H:%M:%S %l %v");
+    sink->set_pattern("%Y-%m-%d %H:%M:%S %l " + rank_label + "%v");
     spdlog::default_logger()->sinks().push_back(std::move(sink));
   } catch (const spdlog::spdlog_ex& e) {
     fail_runtime("cannot open the log file '{}': {}", path, e.what());

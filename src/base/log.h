@@ -12,7 +12,7 @@ namespace dashlm {
 void init_logging(bool quiet);
 // From here on messages name this rank; of ranks other than 0 only warnings and errors are shown.
 void log_as_rank(int rank);
-// From here on messages are also appended to the file.
+// From here on messages are also appended to the file, to which several ranks may write.
 void log_to_file(const std::string& path);
 
 }  // namespace dashlm

@@ -7,10 +7,11 @@ namespace {
 
 int64_t default_bucket(std::span<const BlockPlace> places, int ranks) {
   constexpr int64_t kElements = int64_t{1} << 24;
+  constexpr int64_t kMost = int64_t{1} << 30;  // MPI counts in 31 bits
   int64_t total = 0;
   for (const BlockPlace& place : places) total += place.elements();
   const int64_t average = places.empty() ? 0 : total / std::ssize(places);
-  return std::max(kElements, 2 * ranks * average);
+  return std::clamp(2 * ranks * average, kElements, kMost);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "base/timer.h"
 
 namespace dashlm {
@@ -54,6 +55,18 @@ ShardedParameters::ShardedParameters(Communicator& communicator, int64_t element
     slot.packed = arenas.buffers.take("packed", {layout_.largest_bucket()});
   }
   scratch_ = arenas.buffers.take("received", {communicator.size() * layout_.largest_segment()});
+}
+
+// After an error: all ranks sent off the same works, so those of this one come to an end, or a rank
+// that got less far ends the job.
+ShardedParameters::~ShardedParameters() {
+  for (Slot& slot : slots_) {
+    try {
+      slot.work.wait();
+    } catch (const std::exception& e) {
+      spdlog::error("{}", e.what());
+    }
+  }
 }
 
 const BlockPlace& ShardedParameters::own_place(size_t block) const {

@@ -38,6 +38,10 @@ class ShardedParameters {
   ShardedParameters(Communicator& communicator, int64_t elements,
                     std::span<const BlockPlace> places, std::span<const int> owners,
                     const ShardArenas& arenas, int64_t bucket_elements = 0);
+  // Waits for what is still on its way to or from the arenas' memory.
+  ~ShardedParameters();
+  ShardedParameters(const ShardedParameters&) = delete;
+  ShardedParameters& operator=(const ShardedParameters&) = delete;
 
   const Tensor& weights() const { return weights_; }
   const Tensor& gradients() const { return gradients_; }

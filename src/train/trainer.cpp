@@ -58,6 +58,7 @@ std::string Trainer::choose_checkpoint(bool resume) {
 
 void Trainer::start(bool resume) {
   const std::string folder = choose_checkpoint(resume);
+  if (!leads()) log_to_file(config_.out + "/log.txt");  // rank 0 has made the directory by now
   if (!folder.empty()) {
     state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
     saved_step_ = state_.step;
