@@ -34,6 +34,13 @@ int mpirun_ranks() {
 
 std::unique_ptr<Communicator> open_mpi() {
 #ifdef DASHLM_HAS_MPI
+  // MPI's own complaint about this is long and does not say what to do.
+  const bool launcher_speaks =
+      std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK") || std::getenv("PMI_RANK");
+  require(launcher_speaks,
+          "Slurm started {} tasks, but does not tell them how to meet; start them by `srun "
+          "--mpi=pmix`, or for a single process unset SLURM_STEP_NUM_TASKS",
+          slurm_tasks());
   auto communicator = std::make_unique<MpiCommunicator>();
   const int expected = std::max(mpirun_ranks(), slurm_tasks());
   require(communicator->size() > 1,

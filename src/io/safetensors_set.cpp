@@ -1,7 +1,7 @@
 #include "io/safetensors_set.h"
 
+#include <cstdio>
 #include <filesystem>
-#include <regex>
 
 #include "base/error.h"
 
@@ -12,12 +12,15 @@ namespace {
 // How many parts there are by the names of the files in `folder`, 1 for a whole.
 int count_parts(const std::string& folder, const std::string& stem) {
   if (fs::exists(folder + "/" + safetensors_part_name(stem, 0, 1))) return 1;
-  const std::regex pattern(stem + "-[0-9]{5}-of-([0-9]{5})\\.safetensors");
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    std::smatch match;
     const std::string name = it->path().filename().string();
-    if (std::regex_match(name, match, pattern)) return std::stoi(match[1]);
+    int part = 0, count = 0;
+    if (name.starts_with(stem) &&
+        std::sscanf(name.c_str() + stem.size(), "-%5d-of-%5d", &part, &count) == 2 && count > 1 &&
+        name == safetensors_part_name(stem, part - 1, count)) {
+      return count;
+    }
   }
   fail_input("'{}' holds no {} and no parts of one", folder, safetensors_part_name(stem, 0, 1));
 }
