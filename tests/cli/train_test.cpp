@@ -90,6 +90,19 @@ TEST_F(TrainTest, EvalRepeatsTheFinalLoss) {
   EXPECT_EQ(json["targets"], 299);
 }
 
+TEST_F(TrainTest, FrozenParametersDoNotCountTowardsTheNorm) {
+  const auto norm_with = [&](const std::string& rules) {
+    std::filesystem::remove_all(out());
+    EXPECT_EQ(train({"--set", "train.steps=1", "--set", "optimizer.lr_scale=" + rules}).exit_code,
+              0);
+    return metrics(out(), "train").at(0)["grad_norm"].get<double>();
+  };
+  EXPECT_EQ(norm_with(R"(["*=0"])"), 0.0);
+  const double all = norm_with("[]"), head = norm_with(R"(["*=0", "lm_head=1"])"),
+               rest = norm_with(R"(["lm_head=0"])");
+  EXPECT_NEAR(head * head + rest * rest, all * all, 1e-6 * all * all);
+}
+
 TEST_F(TrainTest, NonFiniteStepsAreSkippedAndEndTheRunWhenTheyGoOn) {
   // Embeddings of zero without an epsilon: their norm is 0/0.
   const std::vector<std::string> broken = {
