@@ -112,12 +112,14 @@ TEST_F(RankSharing, AStepSendsGradientsAndWeightsOnce) {
   for (const int ranks : {2, 4}) {
     const std::string out = path(std::to_string(ranks));
     ASSERT_EQ(train_ranks(ranks, out, {"--set", "train.compare_ranks_every=0"}).exit_code, 0);
-    // Rank 0's share of blocks is about 1/ranks: it sends the other gradients to their owners, and
-    // its weights to each other rank.
-    const double expected = 4 * elements * 2 * (ranks - 1) / ranks;
+    // About 4 · elements · 2 · (ranks - 1) / ranks, for rank 0's part of the blocks; and the three
+    // sums of a step.
+    const Json plan = Json::parse(
+        dashlm({"plan", path("config.json"), "--ranks", std::to_string(ranks), "--json"}).output);
+    const double planned = plan["ranks"]["ranks"][0]["bytes_sent_per_step"];
+    EXPECT_NEAR(planned, 8 * elements * (ranks - 1) / ranks, 0.1 * planned);
     for (const Json& line : metrics(out, "train")) {
-      EXPECT_GT(line["bytes_sent"].get<double>(), 0.8 * expected);
-      EXPECT_LT(line["bytes_sent"].get<double>(), 1.2 * expected + 1000);
+      EXPECT_EQ(line["bytes_sent"].get<double>(), planned + 24 * (ranks - 1));
       EXPECT_GT(line["communication_ms"].get<double>(), 0);
     }
   }
