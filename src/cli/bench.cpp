@@ -52,7 +52,7 @@ void print(const Json& json, bool as_json) {
 int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) {
   const RunConfig config = load_run_config(options.config, options.overrides);
   const auto device =
-      open_device(config.device, static_cast<int>(config.threads), communicator.local_size());
+      open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   Engine engine(*device, config, communicator);
   engine.allocate();
   engine.initialize();

@@ -33,7 +33,7 @@ int evaluate(const Options& options, Communicator& communicator) {
   const int64_t batch =
       std::min(windows, options.batch > 0 ? options.batch : config.train.micro_batch);
 
-  const auto device = open_device(options.device, options.threads, communicator.local_size());
+  const auto device = open_device(options.device, options.threads, communicator.local_place());
   InferenceModel model(*device, config.model, folder, batch);
   const SequentialBatches batches(tokens, config.model.seq_len, batch, 0, communicator.rank(),
                                   communicator.size());

@@ -23,7 +23,7 @@ int train(const Options& options, Communicator& communicator) {
   RunConfig config = load_run_config(options.config, options.overrides);
   if (!options.out.empty()) config.out = options.out;
   const auto device =
-      open_device(config.device, static_cast<int>(config.threads), communicator.local_size());
+      open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   spdlog::info("{}; {}", device->description(), communicator.description());
   return Trainer(*device, config, options.resume, communicator).run();
 }

@@ -2,16 +2,26 @@
 
 #include "base/error.h"
 #include "device/cpu/cpu_device.h"
+#ifdef DASHLM_HAS_CUDA
+#include "device/cuda/cuda_device.h"
+#endif
 
 namespace dashlm {
 
-std::unique_ptr<Device> open_device(const std::string& name, int threads, int processes) {
+std::unique_ptr<Device> open_device(const std::string& name, int threads, const LocalPlace& place) {
   require(name == "auto" || name == "cpu" || name == "cuda",
           "device is \"{}\", but must be \"auto\", \"cpu\" or \"cuda\"", name);
+#ifdef DASHLM_HAS_CUDA
+  const int gpus = name == "cpu" ? 0 : cuda::device_count();
+  if (gpus > 0) return std::make_unique<cuda::CudaDevice>(place.rank % gpus);
+  require(name != "cuda",
+          "device \"cuda\" was asked for, but no GPU answers; use \"cpu\" or \"auto\"");
+#else
   require(name != "cuda",
           "device \"cuda\" was asked for, but this build has no CUDA backend; use \"cpu\" or "
           "\"auto\"");
-  return std::make_unique<cpu::CpuDevice>(threads, processes);
+#endif
+  return std::make_unique<cpu::CpuDevice>(threads, place.size);
 }
 
 }  // namespace dashlm

@@ -33,10 +33,17 @@ class Device {
   virtual void synchronize() = 0;
 };
 
+// Which of the processes on its machine this one is, and how many there are.
+struct LocalPlace {
+  int rank = 0;
+  int size = 1;
+};
+
 // "auto" (the best device there is), "cpu" or "cuda". `threads` is the number of CPU threads, 0 for
 // OMP_NUM_THREADS where it is set, or else one per processor this process may use; where it may use
-// those of its neighbours too, `processes` of them on this machine share out all processors. Throws
-// when the named device is absent.
-std::unique_ptr<Device> open_device(const std::string& name, int threads = 0, int processes = 1);
+// those of its neighbours too, they share out all processors. GPUs are taken in turn. Throws when
+// the named device is absent.
+std::unique_ptr<Device> open_device(const std::string& name, int threads = 0,
+                                    const LocalPlace& place = {});
 
 }  // namespace dashlm

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "device/device.h"
 #include "tensor/tensor.h"
 
 namespace dashlm {
@@ -50,6 +51,7 @@ class Communicator {
   // Among the ranks of this node.
   virtual int local_rank() const = 0;
   virtual int local_size() const = 0;
+  LocalPlace local_place() const { return {local_rank(), local_size()}; }
   virtual std::string description() const = 0;  // for people
 
   // `packed` holds a segment for each rank one after the other, counts[r] elements for rank r.

@@ -29,10 +29,11 @@ void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp, c
   check("attention", out, qkv, heads);
   expect("attention", log_sum_exp, {qkv.dim(0), heads.query, qkv.dim(1)});
   context.flops += 2 * causal_flops(qkv, heads);  // Q·Kᵀ and P·V
+  DASHLM_CUDA(context, attention, out, log_sum_exp, qkv, heads);
   const ArenaScope scope(context.scratch);
   const Tensor work =
       context.scratch.take("attention.scores", {cpu::attention_scratch(qkv.dim(1))});
-  DASHLM_DISPATCH(context, attention, out, log_sum_exp, qkv, heads, work);
+  DASHLM_CPU(context, attention, out, log_sum_exp, qkv, heads, work);
 }
 
 void attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_out,
@@ -43,10 +44,11 @@ void attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_o
   expect("attention_backward", d_qkv, qkv.shape);
   expect("attention_backward", log_sum_exp, {qkv.dim(0), heads.query, qkv.dim(1)});
   context.flops += 5 * causal_flops(qkv, heads);  // Q·Kᵀ again, dO·Vᵀ, dQ, dK, dV
+  DASHLM_CUDA(context, attention_backward, d_qkv, d_out, out, log_sum_exp, qkv, heads);
   const ArenaScope scope(context.scratch);
   const Tensor work =
       context.scratch.take("attention.scores", {2, cpu::attention_scratch(qkv.dim(1))});
-  DASHLM_DISPATCH(context, attention_backward, d_qkv, d_out, out, log_sum_exp, qkv, heads, work);
+  DASHLM_CPU(context, attention_backward, d_qkv, d_out, out, log_sum_exp, qkv, heads, work);
 }
 
 void cached_attention(Context& context, const Tensor& out, const Tensor& keys, const Tensor& values,
@@ -58,10 +60,11 @@ void cached_attention(Context& context, const Tensor& out, const Tensor& keys, c
     fail_runtime("cached_attention: {} from position {} does not fit the cache {}", qkv.text(),
                  past, keys.text());
   }
+  DASHLM_CUDA(context, cached_attention, out, keys, values, qkv, heads, past);
   const ArenaScope scope(context.scratch);
   const Tensor work =
       context.scratch.take("attention.scores", {cpu::attention_scratch(keys.dim(0))});
-  DASHLM_DISPATCH(context, cached_attention, out, keys, values, qkv, heads, past, work);
+  DASHLM_CPU(context, cached_attention, out, keys, values, qkv, heads, past, work);
 }
 
 }  // namespace dashlm

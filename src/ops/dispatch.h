@@ -3,14 +3,35 @@
 
 #include "ops/context.h"
 #include "tensor/tensor.h"
+#ifdef DASHLM_HAS_CUDA
+#include "ops/cuda/operations.h"
+#endif
 
-// Runs cpu::function(arguments...) on the device of `context`; does nothing when planning.
-// A backend that lacks a function does not link.
-#define DASHLM_DISPATCH(context, function, ...) \
-  do {                                          \
-    if (!(context).planning()) {                \
-      cpu::function(__VA_ARGS__);               \
-    }                                           \
+// Where `context` is on a GPU: runs cuda::function(context, arguments...), planning or not, and
+// returns its result. A CUDA function takes its scratch memory itself.
+#ifdef DASHLM_HAS_CUDA
+#define DASHLM_CUDA(context, function, ...)            \
+  do {                                                 \
+    if ((context).device.kind() == DeviceKind::cuda) { \
+      return cuda::function((context), __VA_ARGS__);   \
+    }                                                  \
+  } while (false)
+#else
+#define DASHLM_CUDA(context, function, ...) static_cast<void>(0)
+#endif
+
+// On the CPU, unless planning: runs cpu::function(arguments...), whose scratch memory the caller
+// took.
+#define DASHLM_CPU(context, function, ...)                 \
+  do {                                                     \
+    if (!(context).planning()) cpu::function(__VA_ARGS__); \
+  } while (false)
+
+// One or the other. A backend that lacks a function does not link.
+#define DASHLM_DISPATCH(context, function, ...)  \
+  do {                                           \
+    DASHLM_CUDA(context, function, __VA_ARGS__); \
+    DASHLM_CPU(context, function, __VA_ARGS__);  \
   } while (false)
 
 namespace dashlm {

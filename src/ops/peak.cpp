@@ -1,10 +1,16 @@
 #include "ops/peak.h"
 
 #include "ops/cpu/kernels.h"
+#ifdef DASHLM_HAS_CUDA
+#include "ops/cuda/operations.h"
+#endif
 
 namespace dashlm {
 
-double measure_matmul_peak(Device&, int repeats) {
+double measure_matmul_peak([[maybe_unused]] Device& device, int repeats) {
+#ifdef DASHLM_HAS_CUDA
+  if (device.kind() == DeviceKind::cuda) return cuda::measure_matmul_peak(device, repeats);
+#endif
   return cpu::measure_matmul_peak(repeats);
 }
 

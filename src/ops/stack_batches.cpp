@@ -54,9 +54,22 @@ int64_t run_batch(Device& device, const Tensor& memory, int64_t peak, int64_t be
   return arena.peak_bytes();
 }
 
+// On a GPU: one batch after the other, in the memory of the caller's own arena.
+void for_each_large_batch(Context& context, int64_t blocks, int64_t n, const Body& body) {
+  constexpr int64_t kElements = int64_t{1} << 28;  // of one stack of matrices: 1 GiB
+  const int64_t batch = std::max<int64_t>(1, kElements / (n * n));
+  for (int64_t begin = 0; begin < blocks; begin += batch) {
+    const ArenaScope scope(context.scratch);
+    body(context, begin, std::min(batch, blocks - begin));
+  }
+}
+
 }  // namespace
 
 void for_each_batch(Context& context, int64_t blocks, int64_t n, const Body& body) {
+  if (context.device.kind() == DeviceKind::cuda) {
+    return for_each_large_batch(context, blocks, n, body);
+  }
   const cpu::BatchPlan plan = cpu::plan_batches(blocks, n);
   const int64_t batches = (blocks + plan.blocks - 1) / plan.blocks;
   const auto count = [&](int64_t batch) {

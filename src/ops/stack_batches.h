@@ -13,7 +13,8 @@ namespace dashlm {
 // with a context and scratch memory of its own, and must write only to what belongs to its blocks.
 //
 // On a CPU a thread takes a batch from beginning to end where there are blocks enough: no operation
-// then waits for other threads, and all its intermediate results stay in the thread's cache.
+// then waits for other threads, and all its intermediate results stay in the thread's cache. On a
+// GPU a batch is as large as a bound on scratch memory allows, to keep launches few.
 void for_each_batch(
     Context& context, int64_t blocks, int64_t n,
     const std::function<void(Context& context, int64_t begin, int64_t count)>& body);

@@ -32,18 +32,19 @@ void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const 
     fail_runtime("symmetric_matmul: {} must not be one of its operands", c.text());
   }
   context.flops += 2.0 * cubes(c);
+  DASHLM_CUDA(context, symmetric_matmul, c, a, b, options);
   const ArenaScope scope(context.scratch);
   Tensor rounded_a = a, rounded_b = b;
   if (options.precision != MatmulPrecision::fp32) {
     rounded_a = context.scratch.take("rounded A", a.shape);
     rounded_b = a.data && a.data == b.data ? rounded_a : context.scratch.take("rounded B", b.shape);
-    DASHLM_DISPATCH(context, round_operand, rounded_a, a, options);
+    DASHLM_CPU(context, round_operand, rounded_a, a, options);
     if (rounded_b.data != rounded_a.data) {
-      DASHLM_DISPATCH(context, round_operand, rounded_b, b, options);
+      DASHLM_CPU(context, round_operand, rounded_b, b, options);
     }
   }
   const Tensor& inactive = options.inactive == SymmetricMatmul::Inactive::copy_b ? b : a;
-  DASHLM_DISPATCH(context, symmetric_matmul, c, rounded_a, rounded_b, inactive, options);
+  DASHLM_CPU(context, symmetric_matmul, c, rounded_a, rounded_b, inactive, options);
 }
 
 void identity_plus(Context& context, const Tensor& c, const BlockScalar& a, const BlockScalar& b,
@@ -89,10 +90,11 @@ void power_iteration(Context& context, const Tensor& out, const Tensor& matrix,
     fail_runtime("power_iteration: {} block ids for {}", options.block_ids.size(), matrix.text());
   }
   context.flops += 2.0 * static_cast<double>(options.pool * options.steps * matrix.elements());
+  DASHLM_CUDA(context, power_iteration, out, matrix, options);
   const ArenaScope scope(context.scratch);
   const Tensor vectors = context.scratch.take(
       "power iteration", cpu::power_iteration_scratch(matrix.dim(2), options.pool));
-  DASHLM_DISPATCH(context, power_iteration, out, matrix, options, vectors);
+  DASHLM_CPU(context, power_iteration, out, matrix, options, vectors);
 }
 
 void eigh(Context& context, const Tensor& values, const Tensor& vectors, const Tensor& matrix,
@@ -104,9 +106,10 @@ void eigh(Context& context, const Tensor& values, const Tensor& vectors, const T
   // Reduction to tridiagonal form 4/3 n³, eigenvectors of it 4/3 n³ or less, back-transformation
   // 2n³: about 4n³ together.
   context.flops += 4.0 * cubes(matrix);
+  DASHLM_CUDA(context, eigh, values, vectors, matrix, state, precision);
   const ArenaScope scope(context.scratch);
   const Tensor work = context.scratch.take("eigh", cpu::eigh_scratch(matrix.dim(2), precision));
-  DASHLM_DISPATCH(context, eigh, values, vectors, matrix, state, precision, work);
+  DASHLM_CPU(context, eigh, values, vectors, matrix, state, precision, work);
 }
 
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
@@ -116,9 +119,10 @@ void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, con
   expect("from_spectrum", weights, {c.dim(0), c.dim(1)});
   expect("from_spectrum", state, {c.dim(0)}, DType::i32);
   context.flops += 2.0 * cubes(c);
+  DASHLM_CUDA(context, from_spectrum, c, weights, vectors, state);
   const ArenaScope scope(context.scratch);
   const Tensor weighted = context.scratch.take("weighted vectors", c.shape);
-  DASHLM_DISPATCH(context, from_spectrum, c, weights, vectors, state, weighted);
+  DASHLM_CPU(context, from_spectrum, c, weights, vectors, state, weighted);
 }
 
 }  // namespace dashlm

@@ -65,7 +65,7 @@ Json RunTest::default_config() const {
       {"eval", {{"every", 6}, {"batches", 2}}},
       {"checkpoint", {{"every", 5}, {"keep", 3}}},
       {"optimizer", {{"type", "adamw"}, {"weight_decay", 0.1}}},
-      {"device", "cpu"},
+      {"device", DASHLM_TEST_DEVICE},
       {"threads", 2}};
 }
 

@@ -36,7 +36,7 @@ struct RootRunOptions {
 inline RootRun run_roots(const InverseRootConfig& config,
                          const std::vector<std::vector<float>>& matrices,
                          RootRunOptions options = {}) {
-  const auto device = open_device("cpu", options.threads);
+  const auto device = open_device(DASHLM_TEST_DEVICE, options.threads);
   Arena arena(*device, "test"), scratch(*device, "test scratch");
   Context context{*device, scratch};
   const int64_t blocks = std::ssize(matrices);

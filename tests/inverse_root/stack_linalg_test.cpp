@@ -48,7 +48,7 @@ class StackLinalg : public ::testing::Test {
     return Dense::of(t.f32() + s * t.dim(1) * t.dim(1), t.dim(1));
   }
 
-  std::unique_ptr<Device> device_ = open_device("cpu", 2);
+  std::unique_ptr<Device> device_ = open_device(DASHLM_TEST_DEVICE, 2);
   Arena memory_{*device_, "test"}, scratch_{*device_, "test"};
   Context context_{*device_, scratch_};
 };

@@ -24,7 +24,7 @@ class StepLab {
  public:
   explicit StepLab(const OptimizerConfig& config,
                    const ParameterLayout& layout = awkward_parameters(), int threads = 2)
-      : layout_(layout), device_(open_device("cpu", threads)) {
+      : layout_(layout), device_(open_device(DASHLM_TEST_DEVICE, threads)) {
     build(config);
     optimizer_->update(context_, {});
     planned_bytes_ = state_.peak_bytes();

@@ -53,9 +53,32 @@ class ThreadScope {
   int before_;
 };
 
+// Memory of the device, which in tests the host can read and write as well.
+class DeviceBytes {
+ public:
+  DeviceBytes(Device& device, size_t size, char value)
+      : device_(device),
+        size_(size),
+        data_(static_cast<char*>(device.allocate(static_cast<int64_t>(size)))) {
+    std::memset(data_, value, size);
+  }
+  ~DeviceBytes() { device_.release(data_); }
+  DeviceBytes(const DeviceBytes&) = delete;
+  DeviceBytes& operator=(const DeviceBytes&) = delete;
+
+  char* data() const { return data_; }
+  size_t size() const { return size_; }
+  char operator[](size_t i) const { return data_[i]; }
+
+ private:
+  Device& device_;
+  size_t size_;
+  char* data_;
+};
+
 class Lab {
  public:
-  explicit Lab(uint64_t seed = 1) : device_(open_device("cpu")), seed_(seed) {}
+  explicit Lab(uint64_t seed = 1) : device_(open_device(DASHLM_TEST_DEVICE)), seed_(seed) {}
 
   Device& device() { return *device_; }
 
@@ -86,7 +109,13 @@ class Lab {
   }
 
   // All memory of all tensors.
-  std::vector<std::vector<char>> snapshot() const { return {memory_.begin(), memory_.end()}; }
+  std::vector<std::vector<char>> snapshot() const {
+    std::vector<std::vector<char>> copies;
+    for (const DeviceBytes& bytes : memory_) {
+      copies.emplace_back(bytes.data(), bytes.data() + bytes.size());
+    }
+    return copies;
+  }
   void restore(const std::vector<std::vector<char>>& from) {
     for (size_t i = 0; i < from.size(); ++i) {
       std::memcpy(memory_[i].data(), from[i].data(), from[i].size());
@@ -107,7 +136,7 @@ class Lab {
 
   Tensor take(const std::string& name, Shape shape, DType dtype) {
     const auto bytes = static_cast<size_t>(shape.elements() * size_of(dtype));
-    memory_.emplace_back(bytes + 2 * kGuard, kGuardByte);
+    memory_.emplace_back(*device_, bytes + 2 * kGuard, kGuardByte);
     return {memory_.back().data() + kGuard, dtype, shape, name};
   }
   template <class Value>
@@ -119,7 +148,7 @@ class Lab {
   std::unique_ptr<Device> device_;
   uint64_t seed_;
   uint64_t draws_ = 0;
-  std::deque<std::vector<char>> memory_;
+  std::deque<DeviceBytes> memory_;
 };
 
 // Runs `operation` once, planning its scratch first.

@@ -7,7 +7,7 @@ namespace dashlm::cpu {
 
 class CpuDevice final : public Device {
  public:
-  // `threads` and `processes` as in open_device().
+  // `threads` as in open_device(), for one of so many processes on this machine.
   CpuDevice(int threads, int processes);
 
   DeviceKind kind() const override { return DeviceKind::cpu; }

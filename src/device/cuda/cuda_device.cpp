@@ -1,0 +1,82 @@
+#include "device/cuda/cuda_device.h"
+
+#include "base/error.h"
+#include "device/cuda/check.h"
+
+namespace dashlm::cuda {
+
+int device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+CudaDevice::CudaDevice(int index) : index_(index) {
+  check(cudaSetDevice(index));
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+  check(cublasLtCreate(&blas_));
+  check(cusolverDnCreate(&solver_));
+  check(cusolverDnSetStream(solver_, stream_));
+  blas_workspace_ = allocate(kBlasWorkspace);
+}
+
+// What fails here has failed before, and was reported then.
+CudaDevice::~CudaDevice() {
+  static_cast<void>(cudaStreamSynchronize(stream_));
+  release(blas_workspace_);
+  static_cast<void>(cusolverDnDestroy(solver_));
+  static_cast<void>(cublasLtDestroy(blas_));
+  static_cast<void>(cudaStreamDestroy(stream_));
+}
+
+std::string CudaDevice::description() const {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index_));
+  return fmt::format("{} (GPU {}, compute capability {}.{}, {:.0f} GiB)", properties.name, index_,
+                     properties.major, properties.minor,
+                     static_cast<double>(properties.totalGlobalMem) / (1 << 30));
+}
+
+void* CudaDevice::allocate(int64_t bytes) {
+  if (bytes < 0) fail_runtime("{} bytes of GPU memory were asked for", bytes);
+  void* memory = nullptr;
+  const auto size = static_cast<size_t>(bytes > 0 ? bytes : 1);
+  if (cudaMalloc(&memory, size) != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());  // it is reported here
+    size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total));
+    fail_runtime("out of memory: GPU {} cannot provide {} bytes; {} of its {} are free", index_,
+                 bytes, free, total);
+  }
+  clear(memory, bytes);
+  return memory;
+}
+
+void CudaDevice::release(void* memory) {
+  static_cast<void>(cudaFree(memory));
+}
+
+void CudaDevice::upload(void* to_device, const void* from_host, int64_t bytes) {
+  check(cudaMemcpyAsync(to_device, from_host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice,
+                        stream_));
+  synchronize();
+}
+
+void CudaDevice::download(void* to_host, const void* from_device, int64_t bytes) {
+  check(cudaMemcpyAsync(to_host, from_device, static_cast<size_t>(bytes), cudaMemcpyDeviceToHost,
+                        stream_));
+  synchronize();
+}
+
+void CudaDevice::copy(void* to, const void* from, int64_t bytes) {
+  check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyDeviceToDevice, stream_));
+}
+
+void CudaDevice::clear(void* memory, int64_t bytes) {
+  check(cudaMemsetAsync(memory, 0, static_cast<size_t>(bytes), stream_));
+}
+
+void CudaDevice::synchronize() {
+  check(cudaStreamSynchronize(stream_));
+}
+
+}  // namespace dashlm::cuda

@@ -1,0 +1,48 @@
+// The CUDA backend's Device: one GPU, on which work runs in the order of one stream.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime.h>
+#include <cusolverDn.h>
+
+#include "device/device.h"
+
+namespace dashlm::cuda {
+
+// How many GPUs answer; 0 without a driver.
+int device_count();
+
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int index);
+  ~CudaDevice() override;
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  DeviceKind kind() const override { return DeviceKind::cuda; }
+  std::string description() const override;
+  void* allocate(int64_t bytes) override;
+  void release(void* memory) override;
+  // From and to host memory these wait until it may be used again.
+  void upload(void* to_device, const void* from_host, int64_t bytes) override;
+  void download(void* to_host, const void* from_device, int64_t bytes) override;
+  void copy(void* to, const void* from, int64_t bytes) override;
+  void clear(void* memory, int64_t bytes) override;
+  void synchronize() override;
+
+  cudaStream_t stream() const { return stream_; }
+  cublasLtHandle_t blas() const { return blas_; }
+  cusolverDnHandle_t solver() const { return solver_; }
+  // Memory for cuBLASLt's own use.
+  static constexpr int64_t kBlasWorkspace = int64_t{32} << 20;
+  void* blas_workspace() const { return blas_workspace_; }
+
+ private:
+  int index_;
+  cudaStream_t stream_ = nullptr;
+  cublasLtHandle_t blas_ = nullptr;
+  cusolverDnHandle_t solver_ = nullptr;
+  void* blas_workspace_ = nullptr;
+};
+
+}  // namespace dashlm::cuda
