@@ -35,5 +35,8 @@ if(DASHLM_CUDA)
       set(CMAKE_CUDA_ARCHITECTURES 80 90 100)
     endif()
     enable_language(CUDA)
+    # nvcc has known C++20 since CUDA 12; older CMake does not know that.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   endif()
 endif()

@@ -7,7 +7,7 @@
 namespace dashlm {
 namespace {
 
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1};
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGHUP};
 
 volatile std::sig_atomic_t pending_signal = 0;
 volatile std::sig_atomic_t one_of_several = 0;

@@ -1,9 +1,9 @@
-// SIGINT, SIGTERM and SIGUSR1 as a flag that the training loop reads between steps.
+// SIGINT, SIGTERM, SIGUSR1 and SIGHUP as a flag that the training loop reads between steps.
 #pragma once
 
 namespace dashlm {
 
-// From here on the first SIGINT, SIGTERM or SIGUSR1 only sets the flag; a second one ends the
+// From here on the first of these signals only sets the flag; a second one ends the
 // process at once, as does any other signal. As one of several ranks: without a message, and
 // further signals change nothing, since launchers tend to send more than one.
 void catch_stop_signals(bool as_rank = false);

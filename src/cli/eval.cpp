@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "config/config.h"
 #include "dist/launch.h"
+#include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/inference.h"
 
@@ -24,11 +25,16 @@ struct Options {
 };
 
 int evaluate(const Options& options, Communicator& communicator) {
-  const std::string folder = find_checkpoint(options.path);
+  // Rank 0 chooses: a run that goes on writes checkpoints meanwhile.
+  const std::string folder =
+      communicator.exchange(communicator.rank() == 0 ? find_checkpoint(options.path) : "")[0];
   const RunConfig config = read_checkpoint_config(folder);
   const std::vector<std::string>& data = options.data.empty() ? config.data.val : options.data;
   require(!data.empty(), "the run of '{}' has no validation data; name files with --data", folder);
   const TokenStream tokens(data, config.model.vocab_size);
+  require_agreement(communicator, {{"PATH", options.path},
+                                   {"--batch", options.batch},
+                                   {"checksum of the data", tokens.fingerprint()}});
   const int64_t windows = (tokens.size() + config.model.seq_len - 1) / config.model.seq_len;
   const int64_t batch =
       std::min(windows, options.batch > 0 ? options.batch : config.train.micro_batch);

@@ -84,6 +84,8 @@ std::unique_ptr<Communicator> open_communicator() {
 }
 
 int run_on_ranks(const std::function<int(Communicator&)>& body) {
+  // From before MPI starts, so that no signal ends a rank while the others go on.
+  if (launched_as_rank()) catch_stop_signals(/*as_rank=*/true);
   const std::unique_ptr<Communicator> communicator = open_communicator();
   if (communicator->size() == 1) return body(*communicator);
   log_as_rank(communicator->rank());

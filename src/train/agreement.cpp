@@ -1,6 +1,9 @@
 #include "train/agreement.h"
 
+#include <unistd.h>
+
 #include <cstring>
+#include <filesystem>
 
 #include "base/error.h"
 #include "base/version.h"
@@ -27,11 +30,9 @@ std::string first_difference(const Json& there, const Json& here) {
 
 }  // namespace
 
-void require_agreement(Communicator& communicator, const RunConfig& config,
-                       int64_t data_fingerprint) {
-  const Json mine = {{"build of dashlm", build()},
-                     {"config", parse_json(run_config_text(config), "config")},
-                     {"checksum of data.train", data_fingerprint}};
+void require_agreement(Communicator& communicator, const Json& facts) {
+  Json mine = {{"build of dashlm", build()}};
+  mine.update(facts);
   const std::vector<std::string> all = communicator.exchange(mine.dump());
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] == all[0]) continue;
@@ -39,6 +40,25 @@ void require_agreement(Communicator& communicator, const RunConfig& config,
         "rank {} disagrees with rank 0: {}; give every rank the same program, config and data",
         rank, first_difference(Json::parse(all[rank]), Json::parse(all[0])));
   }
+}
+
+void require_shared_directory(Communicator& communicator, const std::string& directory) {
+  // A name of this run alone: a directory of the same name on another machine does not have it.
+  std::string name;
+  if (communicator.rank() == 0) {
+    name = fmt::format("{}/.shared.{}", directory, ::getpid());
+    write_text_file(name, "");
+  }
+  name = communicator.exchange(name)[0];
+  const bool found = std::filesystem::exists(name);
+  communicator.barrier();
+  if (communicator.rank() == 0) std::filesystem::remove(name);
+  communicator.barrier();
+  require(
+      found,
+      "'{}' is not the directory that rank 0 has under this name; all ranks must share the file "
+      "system that it is on",
+      directory);
 }
 
 void require_same_weights(Communicator& communicator, Device& device, const ParameterLayout& layout,

@@ -93,7 +93,8 @@ bool is_harmless(const std::string& key) {
          std::find(std::begin(harmless), std::end(harmless), key) != std::end(harmless);
 }
 
-void compare_configs(const std::string& folder, const Json& saved, const RunConfig& config) {
+void compare_configs(const std::string& folder, const Json& saved, const RunConfig& config,
+                     bool warn) {
   const Json now = parse_json(run_config_text(config), "config");
   for_differences(saved, now, [&](const std::string& key, const Json& before, const Json& value) {
     const bool decides_tensors =
@@ -103,7 +104,7 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
             "--out "
             "or restore the value",
             folder, key, before.dump(), value.dump());
-    if (!is_harmless(key)) {
+    if (warn && !is_harmless(key)) {
       spdlog::warn("resuming with {} = {}, which was {} when the checkpoint was written", key,
                    value.dump(), before.dump());
     }
@@ -184,7 +185,7 @@ std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunCon
 RunState restore_checkpoint(const std::string& folder, Engine& engine, const RunConfig& config,
                             int64_t data_fingerprint) {
   const Json run = read_run_json(folder);
-  compare_configs(folder, run.at("config"), config);
+  compare_configs(folder, run.at("config"), config, engine.communicator().rank() == 0);
   RunState state;
   read_config(run.at("state"), folder + "/run.json", [&](Schema& s) { state.describe(s); });
   require(state.data_fingerprint == data_fingerprint,

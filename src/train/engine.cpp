@@ -91,6 +91,7 @@ void Engine::walk_through() {
   const int64_t batches = share.size() / micro, rest = share.size() % micro;
   const Batch batch{share.size(), length, {}, {}, {}, 0};
   run_micro_batch(batch, 0, micro, 1.0f, false);
+  sequence_flops_ = context_.flops / static_cast<double>(micro);
   context_.flops *= static_cast<double>(batches);  // the others are like the first
   if (rest > 0) run_micro_batch(batch, 0, rest, 1.0f, false);
   const double model_flops = context_.flops;

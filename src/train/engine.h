@@ -90,6 +90,8 @@ class Engine {
   const Tensor& gradients() const { return parameters_->gradients(); }  // of this rank's sequences
   // To be called when weights() were set, alike on every rank.
   void weights_were_set() { parameters_->adopt_weights(context_); }
+  // Of a forward and a backward pass over one sequence.
+  double sequence_flops() const { return sequence_flops_; }
   int64_t own_block_count() const { return std::ssize(parameters_->own_blocks()); }
   int64_t own_elements() const { return parameters_->own_weights().elements(); }
   int64_t bucket_count() const { return parameters_->bucket_count(); }
@@ -121,6 +123,7 @@ class Engine {
   const std::vector<int> owners_;
   std::vector<Parameter> frozen_;
   MemoryPlan plan_;
+  double sequence_flops_ = 0;
 
   Arena weights_arena_, gradients_arena_, shard_arena_, bucket_arena_, optimizer_arena_,
       activations_, scratch_, batch_arena_;

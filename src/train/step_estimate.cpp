@@ -33,7 +33,8 @@ StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const Gp
   const int ranks = plan.communicator().size();
   const MemoryPlan& memory = plan.memory_plan();
   StepEstimate step;
-  step.model = (memory.step_flops - memory.update_flops) / (0.55 * gpu.bf16);
+  const int64_t sequences = (config.train.batch + ranks - 1) / ranks;
+  step.model = static_cast<double>(sequences) * plan.sequence_flops() / (0.55 * gpu.bf16);
   // State is read and written, as are weights; gradients are read.
   const double bytes =
       2.0 * static_cast<double>(memory.optimizer) + 12.0 * static_cast<double>(plan.own_elements());
@@ -47,8 +48,7 @@ StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const Gp
   const double sent = static_cast<double>(plan.layout().elements()) * (ranks - 1) / ranks;
   step.reduce = 4 * sent / (kLinkEfficiency * link) + latency;
   step.gather = 2 * sent / (kLinkEfficiency * link) + latency;
-  const auto share = static_cast<double>((config.train.batch + ranks - 1) / ranks);
-  const double micro = std::ceil(share / static_cast<double>(plan.micro_batch()));
+  const auto micro = static_cast<double>((sequences + plan.micro_batch() - 1) / plan.micro_batch());
   const auto exposed = [&](double travel, double hidden_behind) {
     return std::max(travel / buckets, travel - hidden_behind);
   };

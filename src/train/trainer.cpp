@@ -27,9 +27,13 @@ Trainer::Trainer(Device& device, const RunConfig& config, bool resume, Communica
     val_tokens_ = std::make_unique<TokenStream>(config.data.val, config.model.vocab_size);
   }
   state_.data_fingerprint = train_tokens_.fingerprint();
-  require_agreement(communicator, config_, state_.data_fingerprint);
+  require_agreement(communicator, {{"config", parse_json(run_config_text(config_), "config")},
+                                   {"checksum of data.train", state_.data_fingerprint},
+                                   {"checksum of data.val",
+                                    val_tokens_ ? int64_t{val_tokens_->fingerprint()} : 0}});
   engine_.allocate();
   if (leads()) open_run_directory(resume);
+  require_shared_directory(communicator, config_.out + "/checkpoints");
   start(resume);
 }
 
@@ -40,6 +44,8 @@ void Trainer::open_run_directory(bool resume) {
   std::error_code error;
   fs::create_directories(config_.out, error);
   if (error) fail_runtime("cannot create the run directory '{}': {}", config_.out, error.message());
+  fs::create_directories(config_.out + "/checkpoints", error);
+  if (error) fail_runtime("cannot create '{}/checkpoints': {}", config_.out, error.message());
   lock_ = std::make_unique<DirectoryLock>(config_.out);
   log_to_file(config_.out + "/log.txt");
 }
@@ -91,7 +97,7 @@ void Trainer::describe_run() const {
 }
 
 int Trainer::run() {
-  catch_stop_signals(/*as_rank=*/communicator_.size() > 1);
+  if (communicator_.size() == 1) catch_stop_signals();  // ranks do so earlier: run_on_ranks()
   BatchLoader loader(train_tokens_, order_, config_.train.batch, state_.position,
                      config_.data.prefetch, communicator_.rank(), communicator_.size());
   while (state_.step < config_.train.steps) {
@@ -157,8 +163,8 @@ void Trainer::train_step(BatchLoader& loader) {
           .skipped = !accepted,
           .step_ms = step_ms,
           .data_ms = data_ms,
-          .forward_backward_ms = reduced_ms - data_ms - reduce_ms,
-          .optimizer_ms = step_ms - reduced_ms - gather_ms,
+          .forward_backward_ms = std::max(0.0, reduced_ms - data_ms - reduce_ms),
+          .optimizer_ms = std::max(0.0, step_ms - reduced_ms - gather_ms),
           .communication_ms = reduce_ms + gather_ms,
           .bytes_sent = communicator_.bytes_sent() - sent_before,
           .tokens_per_s = 1e3 * static_cast<double>(batch.step_targets) / step_ms,

@@ -73,6 +73,13 @@ TEST_F(PlanTest, EstimatesFollowTheDocumentedFormula) {
   // Published: 177 ms.
   EXPECT_NEAR(number(0, "update_ms"), 177, 20);
   EXPECT_NEAR(number(1, "model_ms"), number(0, "model_ms") / 2, 1);
+  // The busiest of eight ranks has two of twelve sequences, and of 1,024 one.
+  const Json uneven = Json::parse(
+      dashlm({"plan", std::string(DASHLM_SOURCE_DIR) + "/configs/llama-953m-dash.json", "--gpu",
+              "H100", "--set", "train.batch=12", "--set", "train.micro_batch=1", "--json"})
+          .output)["estimate"]["lines"];
+  EXPECT_NEAR(uneven[0]["model_ms"].get<double>(), number(0, "model_ms") / 128, 0.1);
+  EXPECT_NEAR(uneven[7]["model_ms"].get<double>(), number(0, "model_ms") / 256, 0.1);
 }
 
 TEST_F(PlanTest, RefusesWhatMakesNoSense) {

@@ -48,6 +48,35 @@ TEST_F(RankFailures, RanksThatDisagreeSaySo) {
                                         {"--set", "data.train=" + path("b/t.bin")});
   EXPECT_EQ(data.exit_code, 1);
   EXPECT_NE(data.errors.find("data.train"), std::string::npos) << data.errors;
+  const ProcessResult validation = train_pair({}, {"--set", "data.val=" + path("train_0.bin")});
+  EXPECT_EQ(validation.exit_code, 1);
+  EXPECT_NE(validation.errors.find("data.val"), std::string::npos) << validation.errors;
+}
+
+// The same relative path on two file systems: here, seen from two working directories.
+TEST_F(RankFailures, ARunDirectoryThatIsNotSharedIsNoticedAtTheStart) {
+  std::vector<std::string> command;
+  for (const char* folder : {"here", "there"}) {
+    fs::create_directories(path(folder));
+    if (!command.empty()) command.push_back(":");
+    command.insert(command.end(), {"-n", "1", "-wdir", path(folder), DASHLM_BINARY, "train",
+                                   path("config.json"), "--out", "run"});
+  }
+  const ProcessResult result = mpirun(command);
+  EXPECT_EQ(result.exit_code, 1) << result.errors;
+  EXPECT_NE(result.errors.find("[rank 1]"), std::string::npos) << result.errors;
+  EXPECT_NE(result.errors.find("share the file system"), std::string::npos) << result.errors;
+}
+
+// Ranks of `eval` that were not told the same thing do not mix what they find.
+TEST_F(RankFailures, EvalOfDifferentThingsIsRefused) {
+  ASSERT_EQ(train({"--out", out()}).exit_code, 0);
+  const std::string older = out() + "/checkpoints/step_00000015";
+  const ProcessResult result = mpirun(
+      {"-n", "1", DASHLM_BINARY, "eval", out(), ":", "-n", "1", DASHLM_BINARY, "eval", older});
+  EXPECT_EQ(result.exit_code, 1) << result.errors;
+  EXPECT_NE(result.errors.find("rank 1 disagrees with rank 0: PATH"), std::string::npos)
+      << result.errors;
 }
 
 TEST_F(RankFailures, ACommonMistakeIsReportedOnceAndOneRanksMistakeWithItsName) {

@@ -1,6 +1,10 @@
 // A block's way from the backward pass to everybody's weights, against arithmetic without ranks.
 #include "dist/sharded_parameters.h"
 
+#include <unistd.h>
+
+#include <filesystem>
+
 #include "dist/ownership.h"
 #include "optim/step_lab.h"
 #include "ranks/world.h"
@@ -123,24 +127,33 @@ TEST(Agreement, DifferentWeightsAreNoticedAndNamed) {
   }
 }
 
-TEST(Agreement, OtherConfigsAndDataAreNoticedAndNamed) {
+TEST(Agreement, OtherFactsAreNoticedAndNamed) {
   const bool last = world().rank() == world().size() - 1;
-  const auto message = [&](const RunConfig& config, int64_t data) -> std::string {
+  const auto message = [&](const Json& facts) -> std::string {
     try {
-      require_agreement(world(), config, data);
+      require_agreement(world(), facts);
       return "";
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ExitCode::bad_input);
       return e.what();
     }
   };
-  RunConfig config;
-  EXPECT_EQ(message(config, 5), "");
-  EXPECT_NE(message(config, last ? 6 : 5).find("data.train"), std::string::npos);
-  if (last) config.train.lr = 0.25;
-  const std::string text = message(config, 5);
+  EXPECT_EQ(message({{"data", 5}, {"config", {{"lr", 0.5}}}}), "");
+  EXPECT_NE(message({{"data", last ? 6 : 5}}).find("data is 6 there and 5 here"),
+            std::string::npos);
+  const std::string text = message({{"config", {{"train", {{"lr", last ? 0.25 : 0.5}}}}}});
   EXPECT_NE(text.find("config.train.lr is 0.25 there"), std::string::npos) << text;
   EXPECT_NE(text.find("rank " + std::to_string(world().size() - 1)), std::string::npos) << text;
+}
+
+TEST(Agreement, ASharedDirectoryIsFoundAndLeftAsItWas) {
+  const std::string shared = fmt::format("{}/dashlm-shared-{}", ::testing::TempDir(), ::getppid());
+  if (world().rank() == 0) std::filesystem::create_directories(shared);
+  world().barrier();
+  require_shared_directory(world(), shared);
+  EXPECT_TRUE(std::filesystem::is_empty(shared));
+  world().barrier();
+  if (world().rank() == 0) std::filesystem::remove_all(shared);
 }
 
 }  // namespace
