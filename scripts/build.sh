@@ -10,6 +10,7 @@ shift || true
 
 setup=()
 [ "$preset" = clang ] && setup=(--clang)
+[[ "$preset" = cuda* ]] && setup=(--cuda)
 scripts/setup.sh "${setup[@]}"
 
 # Where the system's g++ is too old, as on Ubuntu 22.04, setup.sh has put a newer one beside it.

@@ -2,19 +2,24 @@
 # Installs what building and testing needs, and only what is missing of it. Where everything is
 # there it does nothing, and needs neither root nor a network.
 #
-#   scripts/setup.sh [--clang] [--no-install]
+#   scripts/setup.sh [--clang] [--cuda] [--no-install] [--has-cuda]
 #
 #   --clang       also what the "clang" preset needs
+#   --cuda        also what the "cuda" and "cuda-host" presets need beside the CUDA toolkit
+#   --has-cuda    only say whether the CUDA toolkit is installed: exit code 0 if it is
 #   --no-install  only report; exit code 1 if something is missing
 #
 # Debian and Ubuntu: through apt-get, as root or with sudo. Elsewhere it says what is missing.
 set -euo pipefail
 
 clang=no
+cuda=no
 install=yes
 for argument in "$@"; do
   case "$argument" in
     --clang) clang=yes ;;
+    --cuda) cuda=yes ;;
+    --has-cuda) command -v nvcc >/dev/null; exit ;;
     --no-install) install=no ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) echo "setup: unknown option '$argument'; see --help" >&2; exit 1 ;;
@@ -34,6 +39,7 @@ optional=(
   python3-matplotlib          # the plots of scripts/
 )
 [ "$clang" = yes ] && required+=(clang libomp-dev)
+[ "$cuda" = yes ] && required+=(libboost-context-dev)
 
 # --- Debian and Ubuntu ----------------------------------------------------------------------------
 

@@ -1,31 +1,67 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test.
+# Sets up, builds and runs every test: those of the CPU, and, where the CUDA toolkit is installed, the
+# CUDA sources under the layer that runs them on the CPU (tests/host_cuda), after compiling them for
+# GPUs. The last line counts all of them.
 #
-#   scripts/test.sh [--asan | --clang | --preset NAME] [CTEST OPTION...]
+#   scripts/test.sh [--cpu | --asan | --clang | --preset NAME] [CTEST OPTION...]
 #
-#   --asan    with AddressSanitizer and UndefinedBehaviorSanitizer
-#   --clang   built by clang
+#   --cpu     only the tests of the CPU
+#   --asan    those with AddressSanitizer and UndefinedBehaviorSanitizer
+#   --clang   those built by clang
 #
 # For example: scripts/test.sh --asan -R '^io'
-set -euo pipefail
+set -uo pipefail
 cd "$(dirname "$0")/.."
 
-preset=release
+presets=(release cuda-host)
 while [ $# -gt 0 ]; do
   case "$1" in
-    --asan) preset=asan; shift ;;
-    --clang) preset=clang; shift ;;
-    --preset) preset=${2:?--preset needs a name}; shift 2 ;;
+    --cpu) presets=(release); shift ;;
+    --asan) presets=(asan); shift ;;
+    --clang) presets=(clang); shift ;;
+    --preset) presets=("${2:?--preset needs a name}"); shift 2 ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) break ;;
   esac
 done
-
-scripts/build.sh "$preset"
 
 # Two threads find what goes wrong between threads; waiting ones must not take the processor from
 # the tests beside them.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
-exec ctest --preset "$preset" -j "$(nproc 2>/dev/null || echo 2)" "$@"
+
+# What the CUDA backend is behind; the rest of the suite is the same as on the CPU.
+cuda_suites='^(host_cuda_layer|ops|optim|inverse_root|model|golden_runs|cuda_runs|ranks)\.'
+
+passed=0 failed=0
+run_tests() {  # PRESET [CTEST OPTION...]
+  local preset=$1 log counts
+  shift
+  log=$(mktemp)
+  ctest --preset "$preset" -j "$(nproc 2>/dev/null || echo 2)" "$@" 2>&1 | tee "$log"
+  counts=$(sed -nE 's/.*, ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$log" | tail -n 1)
+  rm -f "$log"
+  if [ -z "$counts" ]; then  # ctest itself failed
+    failed=$((failed + 1))
+    return
+  fi
+  failed=$((failed + ${counts% *}))
+  passed=$((passed + ${counts#* } - ${counts% *}))
+}
+
+for preset in "${presets[@]}"; do
+  if [ "$preset" = cuda-host ] && [ ${#presets[@]} -gt 1 ] && ! scripts/setup.sh --has-cuda; then
+    echo "test: no CUDA toolkit here: the CUDA backend is neither compiled nor tested"
+    continue
+  fi
+  if [ "$preset" = cuda-host ]; then
+    scripts/build.sh cuda dashlm && scripts/build.sh cuda-host || { failed=$((failed + 1)); continue; }
+    run_tests cuda-host -R "$cuda_suites" "$@"
+  else
+    scripts/build.sh "$preset" || { failed=$((failed + 1)); continue; }
+    run_tests "$preset" "$@"
+  fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -58,22 +58,32 @@ std::vector<pid_t> RanksTest::rank_processes(pid_t mpirun) {
   return found;
 }
 
-void RanksTest::expect_same_curve(const std::string& run, const std::string& reference) const {
-  for (const auto& [kind, keys] :
-       {std::pair{"train", std::vector<std::string>{"loss", "grad_norm", "lr"}},
-        std::pair{"eval", std::vector<std::string>{"val_loss"}},
-        std::pair{"final", std::vector<std::string>{"val_loss"}}}) {
-    const auto got = metrics(run, kind), wanted = metrics(reference, kind);
-    ASSERT_EQ(got.size(), wanted.size()) << kind;
-    ASSERT_FALSE(got.empty()) << kind;
-    for (size_t i = 0; i < got.size(); ++i) {
-      EXPECT_EQ(got[i]["step"], wanted[i]["step"]);
-      EXPECT_EQ(got[i]["tokens"], wanted[i]["tokens"]);
-      for (const std::string& key : keys) {
-        const double a = got[i][key], b = wanted[i][key];
-        EXPECT_LE(std::abs(a - b), 1e-5 * std::abs(b)) << kind << " " << i << ": " << key;
-      }
+namespace {
+
+void expect_close(const std::vector<Json>& got, const std::vector<Json>& wanted,
+                  const std::vector<std::string>& keys) {
+  ASSERT_EQ(got.size(), wanted.size());
+  ASSERT_FALSE(got.empty());
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i]["step"], wanted[i]["step"]);
+    EXPECT_EQ(got[i]["tokens"], wanted[i]["tokens"]);
+    for (const std::string& key : keys) {
+      const double a = got[i][key], b = wanted[i][key];
+      EXPECT_LE(std::abs(a - b), 1e-5 * std::abs(b)) << key << " of step " << got[i]["step"];
     }
+  }
+}
+
+}  // namespace
+
+void RanksTest::expect_losses_close(const std::string& run, const std::string& reference) {
+  expect_close(metrics(run, "train"), metrics(reference, "train"), {"loss", "grad_norm", "lr"});
+}
+
+void RanksTest::expect_same_curve(const std::string& run, const std::string& reference) const {
+  expect_losses_close(run, reference);
+  for (const char* kind : {"eval", "final"}) {
+    expect_close(metrics(run, kind), metrics(reference, kind), {"val_loss"});
   }
 }
 
