@@ -30,6 +30,9 @@ message(STATUS "MPI: ${MPI_C_FOUND}")
 
 if(DASHLM_CUDA)
   find_package(CUDAToolkit 13 REQUIRED)
+  # Between the GPUs of several ranks.
+  find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
   if(NOT DASHLM_CUDA STREQUAL "HOST_TEST")
     if(NOT CMAKE_CUDA_ARCHITECTURES)
       set(CMAKE_CUDA_ARCHITECTURES 80 90 100)

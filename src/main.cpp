@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
   add_generate_command(app);
   add_tokenize_command(app);
   add_plan_command(app);
+  add_devices_command(app);
   add_config_command(app);
   add_bench_command(app);
   // The others would do the same thing several times over.

@@ -53,7 +53,8 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
   const RunConfig config = load_run_config(options.config, options.overrides);
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
-  Engine engine(*device, config, communicator);
+  const auto ranks = for_device(communicator, *device);
+  Engine engine(*device, config, *ranks);
   engine.allocate();
   engine.initialize();
   const Batch batch = random_batch(config, communicator);

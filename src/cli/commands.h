@@ -12,6 +12,7 @@ namespace dashlm {
 void add_train_command(CLI::App& app, int& exit_code);
 void add_eval_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
+void add_devices_command(CLI::App& app);
 void add_config_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);

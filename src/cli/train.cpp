@@ -24,8 +24,9 @@ int train(const Options& options, Communicator& communicator) {
   if (!options.out.empty()) config.out = options.out;
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
-  spdlog::info("{}; {}", device->description(), communicator.description());
-  return Trainer(*device, config, options.resume, communicator).run();
+  const auto ranks = for_device(communicator, *device);
+  spdlog::info("{}; {}", device->description(), ranks->description());
+  return Trainer(*device, config, options.resume, *ranks).run();
 }
 
 }  // namespace

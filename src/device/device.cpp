@@ -24,4 +24,12 @@ std::unique_ptr<Device> open_device(const std::string& name, int threads, const 
   return std::make_unique<cpu::CpuDevice>(threads, place.size);
 }
 
+std::vector<DeviceInfo> list_gpus() {
+  std::vector<DeviceInfo> gpus;
+#ifdef DASHLM_HAS_CUDA
+  for (int i = 0; i < cuda::device_count(); ++i) gpus.push_back(cuda::describe(i));
+#endif
+  return gpus;
+}
+
 }  // namespace dashlm

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace dashlm {
 
@@ -45,5 +46,15 @@ struct LocalPlace {
 // the named device is absent.
 std::unique_ptr<Device> open_device(const std::string& name, int threads = 0,
                                     const LocalPlace& place = {});
+
+// Of `dashlm devices`.
+struct DeviceInfo {
+  std::string name;
+  int major = 0, minor = 0;  // compute capability
+  int64_t memory = 0;        // bytes
+};
+
+// The GPUs that answer; none without a driver, or in a build without CUDA.
+std::vector<DeviceInfo> list_gpus();
 
 }  // namespace dashlm

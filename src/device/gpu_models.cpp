@@ -20,6 +20,17 @@ std::span<const GpuModel> gpu_models() {
   return kModels;
 }
 
+const GpuModel* gpu_model_of(const std::string& name) {
+  // PCIe and other forms have the same names but other rates.
+  const bool other_form = name.find("PCIe") != std::string::npos ||
+                          name.find("NVL") != std::string::npos ||
+                          name.find("MIG") != std::string::npos;
+  for (const GpuModel& model : kModels) {
+    if (!other_form && name.find(model.name) != std::string::npos) return &model;
+  }
+  return nullptr;
+}
+
 const GpuModel& find_gpu_model(const std::string& name) {
   std::string known;
   for (const GpuModel& model : kModels) {

@@ -16,6 +16,8 @@ struct GpuModel {
 };
 
 std::span<const GpuModel> gpu_models();
+// The model of a card called `name` by its driver ("NVIDIA H100 80GB HBM3"), or null: unknown.
+const GpuModel* gpu_model_of(const std::string& name);
 // Throws a bad_input Error that lists the known names.
 const GpuModel& find_gpu_model(const std::string& name);
 

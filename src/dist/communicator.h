@@ -1,11 +1,13 @@
 // How the ranks of a run talk to each other. A rank is one process with one device.
 //
-// Forms: LoneCommunicator (one process; below), MpiCommunicator (dist/mpi). launch.h picks one.
+// Forms: LoneCommunicator (one process; below), MpiCommunicator (dist/mpi), NcclCommunicator for
+// ranks on GPUs (dist/cuda). launch.h picks one.
 //
 // Every rank makes the same calls in the same order; what a call moves starts once those before it
 // are through. Calls on device memory return a Work at once: neither what goes in nor what comes
-// out may be touched before its wait() has returned. Sums are taken in the order of the ranks, so
-// that they are the same on every run.
+// out may be touched before its wait() has returned; on a GPU, wait() orders what the device's
+// stream is given later, and the host must synchronize() before it looks. Sums are taken in the
+// order of the ranks, so that they are the same on every run.
 #pragma once
 
 #include <atomic>

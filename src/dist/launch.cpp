@@ -10,6 +10,9 @@
 #ifdef DASHLM_HAS_MPI
 #include "dist/mpi/mpi_communicator.h"
 #endif
+#ifdef DASHLM_HAS_NCCL
+#include "dist/cuda/nccl_communicator.h"
+#endif
 
 namespace dashlm {
 namespace {
@@ -56,6 +59,18 @@ std::unique_ptr<Communicator> open_mpi() {
 #endif
 }
 
+// Ranks on GPUs must not wait for ranks that speak to each other in another way.
+void require_same_kind(Communicator& communicator, const Device& device) {
+  const std::string own = device.kind() == DeviceKind::cuda ? "a GPU" : "the CPU";
+  const std::vector<std::string> all = communicator.exchange(own);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    require(all[rank] == own,
+            "rank {} computes on {}, but rank {} on {}: does every node have a GPU that answers? "
+            "Else set the device to \"cpu\"",
+            communicator.rank(), own, rank, all[rank]);
+  }
+}
+
 // The lowest rank that fails speaks first, and its abort ends the others: a cause that all of them
 // share is reported once.
 [[noreturn]] void fail_all_ranks(Communicator& communicator, ExitCode code, const char* message) {
@@ -81,6 +96,21 @@ std::unique_ptr<Communicator> open_communicator() {
           "by `mpirun -n {} dashlm ...` or by srun, or unset WORLD_SIZE",
           number_from({"WORLD_SIZE"}), number_from({"WORLD_SIZE"}));
   return std::make_unique<LoneCommunicator>();
+}
+
+std::shared_ptr<Communicator> for_device(Communicator& communicator, Device& device) {
+  const std::shared_ptr<Communicator> itself(std::shared_ptr<void>(), &communicator);
+  if (communicator.size() == 1) return itself;
+  require_same_kind(communicator, device);
+  if (device.kind() == DeviceKind::cpu) return itself;
+#ifdef DASHLM_HAS_NCCL
+  return std::make_shared<cuda::NcclCommunicator>(communicator,
+                                                  static_cast<cuda::CudaDevice&>(device));
+#else
+  fail_input(
+      "this build of dashlm has no NCCL, which several ranks on GPUs need; install it and "
+      "build again, or start a single process");
+#endif
 }
 
 int run_on_ranks(const std::function<int(Communicator&)>& body) {

@@ -17,6 +17,11 @@ bool launched_as_rank();
 // that does not speak to this MPI.
 std::unique_ptr<Communicator> open_communicator();
 
+// What moves tensors of `device` between these ranks: `communicator` itself where its memory is the
+// host's, else another that goes through it for the rest. Every rank must get here, each with a
+// device of the same kind; both must outlive the result.
+std::shared_ptr<Communicator> for_device(Communicator& communicator, Device& device);
+
 // Runs body on this rank and returns its exit code. When it throws, the message is logged and, if
 // there are other ranks, all of them are ended: nobody waits for a rank that is gone.
 int run_on_ranks(const std::function<int(Communicator&)>& body);

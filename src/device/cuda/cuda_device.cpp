@@ -10,6 +10,13 @@ int device_count() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
+DeviceInfo describe(int index) {
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, index));
+  return {properties.name, properties.major, properties.minor,
+          static_cast<int64_t>(properties.totalGlobalMem)};
+}
+
 CudaDevice::CudaDevice(int index) : index_(index) {
   check(cudaSetDevice(index));
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
@@ -29,11 +36,9 @@ CudaDevice::~CudaDevice() {
 }
 
 std::string CudaDevice::description() const {
-  cudaDeviceProp properties;
-  check(cudaGetDeviceProperties(&properties, index_));
-  return fmt::format("{} (GPU {}, compute capability {}.{}, {:.0f} GiB)", properties.name, index_,
-                     properties.major, properties.minor,
-                     static_cast<double>(properties.totalGlobalMem) / (1 << 30));
+  const DeviceInfo info = describe(index_);
+  return fmt::format("{} (GPU {}, compute capability {}.{}, {:.0f} GiB)", info.name, index_,
+                     info.major, info.minor, static_cast<double>(info.memory) / (1 << 30));
 }
 
 void* CudaDevice::allocate(int64_t bytes) {

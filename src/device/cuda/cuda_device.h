@@ -11,6 +11,7 @@ namespace dashlm::cuda {
 
 // How many GPUs answer; 0 without a driver.
 int device_count();
+DeviceInfo describe(int index);
 
 class CudaDevice final : public Device {
  public:
