@@ -31,7 +31,12 @@ void catch_stop_signals(bool as_rank) {
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
-  for (const int each : kSignals) sigaction(each, &action, nullptr);
+  for (const int each : kSignals) {
+    struct sigaction before = {};
+    sigaction(each, nullptr, &before);
+    if (each == SIGHUP && before.sa_handler == SIG_IGN) continue;  // started by nohup
+    sigaction(each, &action, nullptr);
+  }
 }
 
 int stop_signal() {

@@ -11,13 +11,12 @@ class Signals : public ::testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
   void TearDown() override {
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);
+    for (const int each : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) std::signal(each, SIG_DFL);
   }
 };
 
 TEST_F(Signals, TheFirstOnlySetsTheFlag) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGHUP}) {
     catch_stop_signals();
     EXPECT_EQ(stop_signal(), 0);
     std::raise(signal);
@@ -41,7 +40,21 @@ TEST_F(Signals, TheSecondEndsTheProcess) {
 }
 
 TEST_F(Signals, OthersAreNotCaught) {
-  EXPECT_EXIT(raise_two(SIGHUP, SIGHUP), ::testing::KilledBySignal(SIGHUP), "");
+  EXPECT_EXIT(raise_two(SIGUSR2, SIGUSR2), ::testing::KilledBySignal(SIGUSR2), "");
+}
+
+// Launchers of ranks send more than one.
+TEST_F(Signals, RanksTakeAnyNumber) {
+  catch_stop_signals(/*as_rank=*/true);
+  for (const int signal : {SIGTERM, SIGTERM, SIGINT}) std::raise(signal);
+  EXPECT_EQ(stop_signal(), SIGINT);
+}
+
+TEST_F(Signals, WhatNohupIgnoresStaysIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  catch_stop_signals();
+  std::raise(SIGHUP);
+  EXPECT_EQ(stop_signal(), 0);
 }
 
 }  // namespace
