@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <numeric>
 
 #include "dist/ownership.h"
 #include "train/step_estimate.h"
@@ -54,13 +55,13 @@ std::string with_separators(int64_t value) {
 Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
   Json list = Json::array();
   int64_t buckets = 0;
+  std::vector<double> costs;  // of all ranks, as any of them knows
   for (int rank = 0; rank < ranks; ++rank) {
     LoneCommunicator communicator(rank, ranks);
     const Engine engine(device, config, communicator);
     buckets = engine.bucket_count();
-    const std::vector<double> costs = engine.cost_by_rank();
-    double mean = 0;
-    for (const double cost : costs) mean += cost / ranks;
+    if (rank == 0) costs = engine.cost_by_rank();
+    const double mean = std::accumulate(costs.begin(), costs.end(), 0.0) / ranks;
     list.push_back({{"rank", rank},
                     {"relative_cost", costs[static_cast<size_t>(rank)] / mean},
                     {"blocks", engine.own_block_count()},
