@@ -255,7 +255,7 @@ void cross_entropy_gradient(benchmark::State& state) {
   const Tensor losses = bench.normal("losses", {kTokens / 4});
   const Tensor targets = bench.tokens("targets", kTokens / 4, kVocabulary);
   measure(state, bench, bytes_of({logits, logits}),
-          [&](Context& c) { cross_entropy(c, losses, logits, targets, 1.0f); });
+          [&](Context& c) { cross_entropy(c, losses, logits, logits, targets, 1.0f); });
 }
 
 void cross_entropy_losses(benchmark::State& state) {

@@ -5,13 +5,16 @@
 #   scripts/setup.sh [--clang] [--cuda] [--no-install] [--has-cuda]
 #
 #   --clang       also what the "clang" preset needs
-#   --cuda        also what the "cuda" and "cuda-host" presets need beside the CUDA toolkit
+#   --cuda        also what the "cuda" and "cuda-host" presets need beside the CUDA toolkit; where
+#                 that is installed, also the headers of cuDNN's frontend, from PyPI to .deps/
 #   --has-cuda    only say whether the CUDA toolkit is installed: exit code 0 if it is
 #   --no-install  only report; exit code 1 if something is missing
 #
-# Debian and Ubuntu: through apt-get, as root or with sudo. Elsewhere it says what is missing.
+# Debian and Ubuntu: through apt-get, as root or with sudo. Elsewhere it says which packages are
+# missing.
 set -euo pipefail
 
+root=$(cd "$(dirname "$0")/.." && pwd)
 clang=no
 cuda=no
 install=yes
@@ -170,8 +173,49 @@ check_other_system() {
   return 1
 }
 
+# --- cuDNN's frontend -----------------------------------------------------------------------------
+
+# Headers only, which no distribution has; without them attention in bf16 is slow on GPUs.
+readonly frontend_version=1.32.0
+
+has_frontend() {
+  local folder
+  for folder in "$root/.deps/cudnn_frontend" "${CUDNN_FRONTEND_DIR:-}" "${CUDA_HOME:-}" \
+    /usr/local/cuda /usr/local /usr; do
+    [ -f "$folder/include/cudnn_frontend.h" ] && return
+  done
+  return 1
+}
+
+# The wheel of any platform has the same headers. Fails without changing anything.
+fetch_frontend() {  # FOLDER FOR TEMPORARY FILES
+  python3 -m pip download --quiet --disable-pip-version-check --retries 1 --timeout 20 --no-deps \
+    --only-binary=:all: --implementation cp --python-version 3.12 --abi cp312 \
+    --platform manylinux_2_28_x86_64 --dest "$1" "nvidia-cudnn-frontend==$frontend_version" &&
+    python3 -m zipfile -e "$1"/nvidia_cudnn_frontend-*.whl "$1/wheel" &&
+    [ -f "$1/wheel/include/cudnn_frontend.h" ] &&
+    mkdir -p "$root/.deps/cudnn_frontend" &&
+    rm -rf "$root/.deps/cudnn_frontend/include" &&
+    mv "$1/wheel/include" "$root/.deps/cudnn_frontend/include"
+}
+
+setup_frontend() {
+  if [ "$cuda" = no ] || ! command -v nvcc >/dev/null || has_frontend; then return 0; fi
+  if [ "$install" = no ]; then
+    echo "setup: missing, but not needed by everybody: cuDNN's frontend"
+    return 0
+  fi
+  echo "setup: fetching cuDNN's frontend $frontend_version"
+  local folder
+  folder=$(mktemp -d)
+  fetch_frontend "$folder" ||
+    echo "setup: cannot fetch cuDNN's frontend; only attention in bf16 on GPUs needs it" >&2
+  rm -rf "$folder"
+}
+
 if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
   setup_debian
 else
   check_other_system
 fi
+setup_frontend

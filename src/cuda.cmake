@@ -18,6 +18,13 @@ if(MPI_C_FOUND AND NCCL_INCLUDE AND (NCCL_LIBRARY OR DASHLM_CUDA STREQUAL "HOST_
   endif()
 endif()
 
+if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
+  target_include_directories(dashlm_ops SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE} ${CUDNN_INCLUDE})
+  set_source_files_properties(ops/cuda/cudnn_attention.cpp PROPERTIES
+    COMPILE_DEFINITIONS DASHLM_HAS_CUDNN)
+  target_link_libraries(dashlm_ops PRIVATE ${CMAKE_DL_LIBS})
+endif()
+
 foreach(FOLDER ${CUDA_FOLDERS})
   file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS ${FOLDER}/cuda/*.cpp ${FOLDER}/cuda/*.cu)
   target_sources(dashlm_${FOLDER} PRIVATE ${CUDA_SOURCES})

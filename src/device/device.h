@@ -13,6 +13,28 @@ namespace dashlm {
 
 enum class DeviceKind { cpu, cuda };
 
+struct GpuModel;
+
+// A point in a device's order of work. Copies stand for the same point.
+class TimeMark {
+ public:
+  class Stamp {
+   public:
+    virtual ~Stamp() = default;
+    // Until the device got here; then the milliseconds since an earlier mark of the same device.
+    virtual double milliseconds_since(const Stamp& earlier) const = 0;
+  };
+
+  TimeMark() = default;
+  explicit TimeMark(std::shared_ptr<const Stamp> stamp) : stamp_(std::move(stamp)) {}
+  double milliseconds_since(const TimeMark& earlier) const {
+    return stamp_->milliseconds_since(*earlier.stamp_);
+  }
+
+ private:
+  std::shared_ptr<const Stamp> stamp_;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -20,18 +42,45 @@ class Device {
   virtual DeviceKind kind() const = 0;
   // For people: processor, threads.
   virtual std::string description() const = 0;
+  // What is known of this GPU; null for a CPU, and for cards nobody has told us about.
+  virtual const GpuModel* model() const { return nullptr; }
 
   // `bytes` of zeroed memory aligned to 64 bytes; throws a runtime_failure Error when there is
   // none.
   virtual void* allocate(int64_t bytes) = 0;
   virtual void release(void* memory) = 0;
 
+  // These two wait for the copy, and for all work before it.
   virtual void upload(void* to_device, const void* from_host, int64_t bytes) = 0;
   virtual void download(void* to_host, const void* from_device, int64_t bytes) = 0;
   // Regions on this device; they must not overlap.
   virtual void copy(void* to, const void* from, int64_t bytes) = 0;
   virtual void clear(void* memory, int64_t bytes) = 0;
   virtual void synchronize() = 0;
+
+  // Host memory that this device can read by itself, and a copy from there that waits for nothing:
+  // the memory must not change before a later synchronize(), download() or upload().
+  virtual void* allocate_host(int64_t bytes) = 0;
+  virtual void release_host(void* memory) = 0;
+  virtual void start_upload(void* to_device, const void* from_host_memory, int64_t bytes) = 0;
+
+  // The end of all work given so far.
+  virtual TimeMark mark() = 0;
+  // What profilers show as a named range, from one to the other. See DeviceRange.
+  virtual void begin_range(const char* /*name*/) {}
+  virtual void end_range() {}
+};
+
+// A phase of a step, for profilers: what the device is given while this exists.
+class DeviceRange {
+ public:
+  DeviceRange(Device& device, const char* name) : device_(device) { device_.begin_range(name); }
+  ~DeviceRange() { device_.end_range(); }
+  DeviceRange(const DeviceRange&) = delete;
+  DeviceRange& operator=(const DeviceRange&) = delete;
+
+ private:
+  Device& device_;
 };
 
 // Which of the processes on its machine this one is, and how many there are.

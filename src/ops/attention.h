@@ -2,6 +2,7 @@
 //
 // `qkv` holds, per token, H query heads, then G key heads, then G value heads of dimension h, all
 // after RoPE: (B, T, H + 2G, h). H is a multiple of G; query head i reads key head i / (H/G).
+// All tensors are f32 or all bf16, except log_sum_exp, which is f32, as are scores and sums.
 // Scores are scaled by 1/sqrt(h). Only the log-sum-exp of each row of scores is kept for the
 // backward pass; scores exist for one block of query rows at a time.
 #pragma once

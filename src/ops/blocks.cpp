@@ -1,7 +1,10 @@
 #include "ops/blocks.h"
 
 #include "ops/cpu/block_kernels.h"
+#include "ops/cpu/kernels.h"
+#include "ops/cpu/linalg_kernels.h"
 #include "ops/dispatch.h"
+#include "ops/matmul.h"
 
 namespace dashlm {
 namespace {
@@ -13,9 +16,19 @@ void expect_places(const char* operation, const Tensor& places, const Tensor& st
 
 void expect_table(const char* operation, const Tensor& packed, const Tensor& flat,
                   const Tensor& table) {
-  expect(operation, packed, {packed.elements()});
-  expect(operation, flat, {flat.elements()});
+  expect_f32_or_bf16(operation, packed, {packed.elements()});
+  expect(operation, flat, {flat.elements()}, packed.dtype);
   expect(operation, table, {table.dim(0), kBlockTableColumns}, DType::i64);
+}
+
+// On a CPU: a copy of the stack rounded to `precision`, or for fp32 the stack itself.
+Tensor round_blocks(Context& context, const char* name, const Tensor& stack,
+                    MatmulPrecision precision) {
+  if (precision == MatmulPrecision::fp32) return stack;
+  const Tensor rounded = context.scratch.take(name, stack.shape);
+  const SymmetricMatmul how{.precision = precision};
+  DASHLM_CPU(context, round_operand, rounded, stack, how);
+  return rounded;
 }
 
 }  // namespace
@@ -49,12 +62,30 @@ void pack_blocks(Context& context, const Tensor& stack, const Tensor& flat, cons
 }
 
 void update_factors(Context& context, const Tensor& factors, const Tensor& blocks, FactorSide side,
-                    float beta, float weight) {
+                    float beta, float weight, MatmulPrecision precision) {
   const bool left = side == FactorSide::left;
   const int64_t n = blocks.dim(left ? 1 : 2), inner = blocks.dim(left ? 2 : 1);
   expect("update_factors", factors, {blocks.dim(0), n, n});
   context.flops += 2.0 * static_cast<double>(factors.elements()) * static_cast<double>(inner);
-  DASHLM_DISPATCH(context, update_factors, factors, blocks, side, beta, weight);
+  DASHLM_CUDA(context, update_factors, factors, blocks, side, beta, weight, precision);
+  const ArenaScope scope(context.scratch);
+  const Tensor rounded = round_blocks(context, "rounded blocks", blocks, precision);
+  DASHLM_CPU(context, update_factors, factors, rounded, side, beta, weight);
+}
+
+void multiply_blocks(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
+                     MatmulPrecision precision) {
+  const int64_t inner = a.dim(2);
+  expect("multiply_blocks", a, {c.dim(0), c.dim(1), inner});
+  expect("multiply_blocks", b, {c.dim(0), inner, c.dim(2)});
+  if (precision == MatmulPrecision::fp32) return matmul(context, c, a, b);
+  expect("multiply_blocks", c, {a.dim(0), a.dim(1), b.dim(2)});
+  context.flops += 2.0 * static_cast<double>(c.elements()) * static_cast<double>(inner);
+  DASHLM_CUDA(context, multiply_blocks, c, a, b, precision);
+  const ArenaScope scope(context.scratch);
+  const Tensor rounded_a = round_blocks(context, "rounded A", a, precision);
+  const Tensor rounded_b = round_blocks(context, "rounded B", b, precision);
+  DASHLM_CPU(context, matmul, c, nullptr, rounded_a, rounded_b, {});
 }
 
 void update_average(Context& context, const Tensor& average, const Tensor& x, float beta,

@@ -9,6 +9,7 @@
 
 #include "config/schema.h"
 #include "ops/context.h"
+#include "ops/precision.h"
 
 namespace dashlm {
 
@@ -26,8 +27,8 @@ struct BlockPlace {
 constexpr int64_t kBlockTableColumns = 5;
 std::vector<int64_t> block_table(std::span<const BlockPlace> places);
 
-// packed = blocks of `flat`, and blocks of `flat` = packed. What of `flat` belongs to no block
-// stays.
+// packed = blocks of `flat`, and blocks of `flat` = packed, both f32 or both bf16. What of `flat`
+// belongs to no block stays.
 void gather_blocks(Context& context, const Tensor& packed, const Tensor& flat, const Tensor& table);
 void scatter_blocks(Context& context, const Tensor& flat, const Tensor& packed,
                     const Tensor& table);
@@ -39,9 +40,15 @@ void pack_blocks(Context& context, const Tensor& stack, const Tensor& flat, cons
 enum class FactorSide { left, right };
 
 // factors (N, n, n) = beta · factors + weight · G·Gᵀ (left, n = r) or Gᵀ·G (right, n = c) for
-// G (N, r, c). Half of each symmetric product is computed and mirrored.
+// G (N, r, c). Half of each symmetric product is computed and mirrored. G is rounded to
+// `precision`, products are added up in f32.
 void update_factors(Context& context, const Tensor& factors, const Tensor& blocks, FactorSide side,
-                    float beta, float weight);
+                    float beta, float weight, MatmulPrecision precision = MatmulPrecision::fp32);
+
+// C = A·B for stacks A (N, r, k) and B (N, k, c), of which L̄·M̃·R̄ is made. A and B are rounded to
+// `precision`, products are added up in f32. C must overlap neither.
+void multiply_blocks(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
+                     MatmulPrecision precision);
 
 // average = beta · average + weight · x, and the same for x². Any shape.
 void update_average(Context& context, const Tensor& average, const Tensor& x, float beta,

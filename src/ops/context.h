@@ -12,7 +12,9 @@ namespace dashlm {
 struct Context {
   Device& device;
   Arena& scratch;
-  double flops = 0;  // of matrix products and attention, a multiply-add counting as two
+  // Of matrix products and attention, a multiply-add counting as two: those of the mathematics, not
+  // those made again to save memory.
+  double flops = 0;
 
   bool planning() const { return scratch.measuring(); }
 };

@@ -43,4 +43,18 @@ inline void expect(const char* operation, const Tensor& tensor, const Shape& sha
   }
 }
 
+// The types that models compute in.
+inline void expect_f32_or_bf16(const char* operation, const Tensor& tensor, const Shape& shape) {
+  if (tensor.shape != shape || (tensor.dtype != DType::f32 && tensor.dtype != DType::bf16)) {
+    fail_runtime("{}: {} must be f32 or bf16 {}", operation, tensor.text(), shape.text());
+  }
+}
+
+// A result that holds values of type `computed`: of that type, or wider.
+inline void expect_at_least(const char* operation, const Tensor& tensor, const Shape& shape,
+                            DType computed) {
+  expect_f32_or_bf16(operation, tensor, shape);
+  if (computed == DType::f32) expect(operation, tensor, shape);
+}
+
 }  // namespace dashlm

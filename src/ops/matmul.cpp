@@ -1,6 +1,6 @@
 #include "ops/matmul.h"
 
-#include "ops/cpu/kernels.h"
+#include "ops/cpu/run.h"
 #include "ops/dispatch.h"
 
 namespace dashlm {
@@ -13,7 +13,9 @@ int64_t check(const Tensor& c, const Tensor& a, const Tensor& b, const MatmulOpt
     fail_runtime("matmul: {}, {} and {} must all have 2 or all have 3 dimensions", c.text(),
                  a.text(), b.text());
   }
-  for (const Tensor* x : {&c, &a, &b}) expect("matmul", *x, x->shape);  // the type
+  expect_f32_or_bf16("matmul", a, a.shape);
+  expect("matmul", b, b.shape, a.dtype);
+  expect_at_least("matmul", c, c.shape, a.dtype);
   const int row = rank - 2, col = rank - 1;
   const int64_t m = a.dim(options.transpose_a ? col : row);
   const int64_t k = a.dim(options.transpose_a ? row : col);
@@ -27,21 +29,36 @@ int64_t check(const Tensor& c, const Tensor& a, const Tensor& b, const MatmulOpt
   return k;
 }
 
+void compute(Context& context, const Tensor& c, const Tensor* addend, const Tensor& a,
+             const Tensor& b, const MatmulOptions& options) {
+  const int64_t k = check(c, a, b, options);
+  context.flops += 2.0 * static_cast<double>(c.elements()) * static_cast<double>(k);
+  DASHLM_CUDA(context, matmul, c, addend, a, b, options);
+  if (addend) {
+    const auto kernel = [&](const Tensor& wide_c, const Tensor& added, const Tensor& wide_a,
+                            const Tensor& wide_b) {
+      cpu::matmul(wide_c, added.f32(), wide_a, wide_b, options);
+    };
+    cpu::run(context, kernel, cpu::writes(c), cpu::reads(*addend), cpu::reads(a), cpu::reads(b));
+  } else {
+    const auto kernel = [&](const Tensor& wide_c, const Tensor& wide_a, const Tensor& wide_b) {
+      cpu::matmul(wide_c, nullptr, wide_a, wide_b, options);
+    };
+    cpu::run(context, kernel, cpu::writes(c), cpu::reads(a), cpu::reads(b));
+  }
+}
+
 }  // namespace
 
 void matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
             const MatmulOptions& options) {
-  const int64_t k = check(c, a, b, options);
-  context.flops += 2.0 * static_cast<double>(c.elements()) * static_cast<double>(k);
-  DASHLM_DISPATCH(context, matmul, c, nullptr, a, b, options);
+  compute(context, c, nullptr, a, b, options);
 }
 
 void matmul_add(Context& context, const Tensor& c, const Tensor& addend, const Tensor& a,
                 const Tensor& b, const MatmulOptions& options) {
-  const int64_t k = check(c, a, b, options);
-  expect("matmul_add", addend, c.shape);
-  context.flops += 2.0 * static_cast<double>(c.elements()) * static_cast<double>(k);
-  DASHLM_DISPATCH(context, matmul, c, addend.f32(), a, b, options);
+  expect("matmul_add", addend, c.shape, c.dtype);
+  compute(context, c, &addend, a, b, options);
 }
 
 }  // namespace dashlm

@@ -46,4 +46,38 @@ void store_roots(Context& context, const Tensor& roots, const Tensor& result,
   DASHLM_DISPATCH(context, store_roots, roots, result, multiplier, state);
 }
 
+RootReports RootReports::take(Arena& arena, int64_t count) {
+  const auto integers = [&](const char* name) { return arena.take(name, {count}, DType::i32); };
+  RootReports reports;
+  reports.status = integers("root status");
+  reports.steps = integers("root steps");
+  reports.failures = integers("failures");
+  reports.residual = arena.take("root residual", {count});
+  reports.scale = arena.take("root scale", {count});
+  reports.condition = arena.take("root condition", {count});
+  return reports;
+}
+
+RootReports RootReports::rows(int64_t begin, int64_t count) const {
+  return {status.rows(begin, count),   steps.rows(begin, count), failures.rows(begin, count),
+          residual.rows(begin, count), scale.rows(begin, count), condition.rows(begin, count)};
+}
+
+void RootReports::clear(Context& context) const {
+  for (const Tensor& tensor : {status, steps, failures, residual, scale, condition}) {
+    context.device.clear(tensor.data, tensor.bytes());
+  }
+}
+
+void report_roots(Context& context, const RootReports& reports, const Tensor& state,
+                  const Tensor& unit, bool iterative) {
+  for (const Tensor* tensor : {&state, &reports.status, &reports.steps, &reports.failures}) {
+    expect("report_roots", *tensor, unit.shape, DType::i32);
+  }
+  for (const Tensor* tensor : {&unit, &reports.residual, &reports.scale, &reports.condition}) {
+    expect("report_roots", *tensor, {state.dim(0)});
+  }
+  DASHLM_DISPATCH(context, report_roots, reports, state, unit, iterative);
+}
+
 }  // namespace dashlm

@@ -1,6 +1,6 @@
 // Steps that the inverse roots of src/optim/inverse_root share: bringing blocks to a common size,
-// testing an iteration for convergence block by block, and storing what succeeded. State bits and
-// invariances are those of stack_linalg.h.
+// testing an iteration for convergence block by block, storing what succeeded, and reporting on it.
+// State bits and invariances are those of stack_linalg.h.
 #pragma once
 
 #include "ops/stack_linalg.h"
@@ -72,5 +72,32 @@ void spectral_root(Context& context, const Tensor& weights, const Tensor& larges
 // Blocks that failed, before or here, keep their roots. `multiplier` may be null: 1.
 void store_roots(Context& context, const Tensor& roots, const Tensor& result,
                  const Tensor* multiplier, const Tensor& state);
+
+enum class RootStatus : int32_t {
+  ok,
+  out_of_steps,  // the set steps did not reach the tolerance: normal, the root is stored
+  failed,        // not finite, LAPACK error, or diverged: the previous root was kept
+};
+
+// What became of the roots of a stack, on the device, so that the host need not wait to know it.
+struct RootReports {
+  Tensor status;     // (S) i32: a RootStatus
+  Tensor steps;      // (S) i32: Newton steps made (p = 4 by NDB: of both roots together)
+  Tensor failures;   // (S) i32: how many times in a row the block failed, up to now
+  Tensor residual;   // (S): max |M - I| that the last Newton step began with
+  Tensor scale;      // (S): s, the matrix was divided by it; EVD: lambda_max; 0 for a zero block
+  Tensor condition;  // (S): EVD: of the matrix with its ridge; otherwise 0, unknown
+
+  static RootReports take(Arena& arena, int64_t count);
+  RootReports rows(int64_t begin, int64_t count) const;
+  void clear(Context& context) const;  // nothing was computed, nothing failed
+};
+
+// Completes the reports of a method whose steps, residual, scale (in units of the normalised block)
+// and condition are there: the status, from the state that store_roots() left; the failures in a
+// row, one more or none; the scale, times unit (S); scale and condition 0 for zero blocks. A block
+// still active at the end of an iteration ran out of steps, else (not `iterative`) it is done.
+void report_roots(Context& context, const RootReports& reports, const Tensor& state,
+                  const Tensor& unit, bool iterative);
 
 }  // namespace dashlm

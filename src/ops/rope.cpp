@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/cpu/kernels.h"
+#include "ops/cpu/run.h"
 #include "ops/dispatch.h"
 
 namespace dashlm {
@@ -26,14 +26,15 @@ void fill_rope_table(Context& context, const Tensor& table, double theta) {
 
 void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
           RopeDirection direction, int64_t first_position) {
-  expect("rope", x, {x.dim(0), x.dim(1), x.dim(2), x.dim(3)});
+  expect_f32_or_bf16("rope", x, {x.dim(0), x.dim(1), x.dim(2), x.dim(3)});
   expect("rope", table, {table.dim(0), x.dim(3) / 2, 2});
   if (x.dim(3) % 2 != 0) fail_runtime("rope: heads of {} have no pairs", x.text());
   if (heads > x.dim(2) || first_position + x.dim(1) > table.dim(0)) {
     fail_runtime("rope: {} heads and positions {} to {} do not fit {} and {}", heads,
                  first_position, first_position + x.dim(1), x.text(), table.text());
   }
-  DASHLM_DISPATCH(context, rope, x, table, heads, direction, first_position);
+  DASHLM_CUDA(context, rope, x, table, heads, direction, first_position);
+  cpu::run(context, cpu::rope, cpu::updates(x), table, heads, direction, first_position);
 }
 
 }  // namespace dashlm

@@ -11,6 +11,7 @@ void fill_rope_table(Context& context, const Tensor& table, double theta);
 
 enum class RopeDirection { forward, backward };
 
+// x is f32 or bf16; the rotation is done in f32.
 // Rotates the first `heads` heads of every row of x (B, T, heads_in_all, h) in place; row t of each
 // sequence is position `first_position` + t. `backward` rotates by the opposite angle, which is the
 // gradient.

@@ -30,6 +30,12 @@ class PartOfDevice final : public Device {
   void copy(void* to, const void* from, int64_t bytes) override { device_.copy(to, from, bytes); }
   void clear(void* memory, int64_t bytes) override { device_.clear(memory, bytes); }
   void synchronize() override { device_.synchronize(); }
+  void* allocate_host(int64_t bytes) override { return device_.allocate_host(bytes); }
+  void release_host(void* memory) override { device_.release_host(memory); }
+  void start_upload(void* to, const void* from, int64_t bytes) override {
+    device_.start_upload(to, from, bytes);
+  }
+  TimeMark mark() override { return device_.mark(); }
 
  private:
   Device& device_;

@@ -5,6 +5,7 @@
 
 namespace dashlm {
 
+// Tensors are all f32 or all bf16; arithmetic is f32.
 // out (N, f) = silu(gate) · up, where gate_up (N, 2f) holds gate and up side by side and
 // silu(x) = x / (1 + exp(-x)).
 void swiglu(Context& context, const Tensor& out, const Tensor& gate_up);

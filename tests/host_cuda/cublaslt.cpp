@@ -1,7 +1,8 @@
 // The part of cuBLASLt that products of matrices need: D = alpha op(A) op(B) + beta C, in batches
 // at a stride, of float32, bfloat16 and float16, accumulated in float32. It insists on what the
 // library may rely on: pointers to allocations that hold the matrices, aligned as was promised when
-// the algorithm was chosen, and a workspace as large as was promised.
+// the algorithm was chosen, and a workspace as large as was promised. Where the choice allows sums
+// to be split and their parts kept in the type of a narrow result, it does so.
 #include <cblas.h>
 #include <cublasLt.h>
 #include <cuda_bf16.h>
@@ -39,6 +40,7 @@ struct Layout {
 struct Preference {
   uint64_t workspace = 0;
   uint32_t alignment[4] = {256, 256, 256, 256};  // of A, B, C, D
+  uint32_t reduction_schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
 };
 static_assert(sizeof(Preference) <= sizeof(cublasLtMatmulAlgo_t));
 
@@ -267,9 +269,10 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
       return set(&p.alignment[2], value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
       return set(&p.alignment[3], value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return set(&p.reduction_schemes, value, bytes);
     // What the algorithms that may be chosen have in common matters to none here.
     case CUBLASLT_MATMUL_PREF_SEARCH_MODE:
-    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
     case CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT:
     case CUBLASLT_MATMUL_PREF_IMPL_MASK:
       return CUBLAS_STATUS_SUCCESS;
@@ -330,8 +333,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
       (c == d && (lc.ld != ld.ld || lc.stride != ld.stride))) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
+  Preference promised;
   if (algorithm != nullptr) {
-    Preference promised;
     std::memcpy(static_cast<void*>(&promised), algorithm, sizeof promised);
     if (!aligned(a, promised.alignment[0]) || !aligned(b, promised.alignment[1]) ||
         !aligned(c, promised.alignment[2]) || !aligned(d, promised.alignment[3]) ||
@@ -342,6 +345,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
   const bool tf32 = op.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const auto m = static_cast<int>(sizes.m), n = static_cast<int>(sizes.n),
              k = static_cast<int>(sizes.k);
+  constexpr uint32_t kRoundedParts =
+      CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+  const bool splits =
+      ld.type != CUDA_R_32F && (promised.reduction_schemes & kRoundedParts) != 0 && k > 1;
+  const int first = splits ? k / 2 : 0;  // terms of a sum's first part
   // OpenBLAS uses one thread inside a parallel region, and for products as small as these outside
   // of one: results do not depend on the number of threads.
   const bool large =
@@ -352,8 +360,17 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t oper
                              right = load(b, lb, s, op.transpose_b != CUBLAS_OP_N, tf32);
     std::vector<float> result(sizes.m * sizes.n);
     if (keep != 0) result = load(c, lc, s, false, false);
-    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, k, scale, left.data(), m,
-                right.data(), k, keep, result.data(), m);
+    const auto add = [&](int from, int terms, float before) {
+      cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, terms, scale,
+                  left.data() + int64_t{from} * m, m, right.data() + from, k, before, result.data(),
+                  m);
+    };
+    if (splits) {
+      add(0, first, keep);
+      store(d, ld, s, result);
+      result = load(d, ld, s, false, false);
+    }
+    add(first, k - first, splits ? 1.0f : keep);
     store(d, ld, s, result);
   }
   return CUBLAS_STATUS_SUCCESS;

@@ -1,5 +1,7 @@
 #include "ops/attention.h"
 
+#include <cstdlib>
+
 #include "support/lab.h"
 #include "support/reference.h"
 
@@ -22,13 +24,14 @@ struct Case {
   Lab lab;
   Tensor qkv, out, lse, d_out, d_qkv;
 
-  Case(const Heads& heads, double deviation)
+  Case(const Heads& heads, double deviation, DType dtype = DType::f32, size_t misaligned = 0)
       : s(heads),
-        qkv(lab.normal("qkv", {s.batch, s.length, s.all(), s.width}, deviation)),
-        out(lab.output("out", {s.batch, s.length, s.query, s.width})),
+        lab(1, misaligned),
+        qkv(lab.normal("qkv", {s.batch, s.length, s.all(), s.width}, deviation, 0, dtype)),
+        out(lab.output("out", {s.batch, s.length, s.query, s.width}, dtype)),
         lse(lab.output("log_sum_exp", {s.batch, s.query, s.length})),
-        d_out(lab.normal("d_out", out.shape)),
-        d_qkv(lab.output("d_qkv", qkv.shape)) {}
+        d_out(lab.normal("d_out", out.shape, 1, 0, dtype)),
+        d_qkv(lab.output("d_qkv", qkv.shape, dtype)) {}
   AttentionHeads heads() const { return {s.query, s.key_value}; }
   std::string text() const {
     return fmt::format("{} x {}, {} heads on {} of {}", s.batch, s.length, s.query, s.key_value,
@@ -130,6 +133,77 @@ TEST(Attention, ForwardAndBackward) {
   }
 }
 
+// For a result in bf16 beside that in f32: the errors of both computations, and one rounding.
+Doubles of_bf16(const Tensor& in_f32, const Doubles& error) {
+  Doubles bound = values(in_f32);
+  for (size_t i = 0; i < bound.size(); ++i) {
+    bound[i] = 2 * error[i] + kBf16Roundoff * (std::abs(bound[i]) + error[i]);
+  }
+  return bound;
+}
+
+// Arithmetic is f32 whatever the tensors hold: on the same values both give the same but for the
+// rounding of what is stored.
+TEST(Attention, Bf16IsRoundedFp32) {
+  for (const Heads& s : kHeads) {
+    for (const size_t misaligned : {0, 1}) {
+      Case c(s, 1, DType::bf16, misaligned);
+      SCOPED_TRACE(::testing::Message() << c.text() << ", misaligned by " << misaligned);
+      const Bounds bound = bounds(c);
+      const Tensor qkv = c.lab.copy("f32 qkv", c.qkv), out = c.lab.output("f32 out", c.out.shape),
+                   lse = c.lab.output("f32 log_sum_exp", c.lse.shape);
+      run_everywhere(c.lab,
+                     [&](Context& context) { attention(context, c.out, c.lse, c.qkv, c.heads()); });
+      run(c.lab, [&](Context& context) { attention(context, out, lse, qkv, c.heads()); });
+      expect_within(c.out, values(out), of_bf16(out, bound.out));
+      Doubles of_lse = bound.lse;
+      for (double& x : of_lse) x *= 2;
+      expect_within(c.lse, values(lse), of_lse);
+
+      const Tensor d_out = c.lab.copy("f32 d_out", c.d_out), rounded = c.lab.copy("out", c.out),
+                   d_qkv = c.lab.output("f32 d_qkv", c.d_qkv.shape);
+      run_everywhere(c.lab, [&](Context& context) {
+        attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+      });
+      run(c.lab, [&](Context& context) {
+        attention_backward(context, d_qkv, d_out, rounded, c.lse, qkv, c.heads());
+      });
+      expect_within(c.d_qkv, values(d_qkv), of_bf16(d_qkv, bound.d_qkv));
+    }
+  }
+}
+
+class AttentionVariable {
+ public:
+  explicit AttentionVariable(const char* value) { setenv("DASHLM_ATTENTION", value, 1); }
+  ~AttentionVariable() { unsetenv("DASHLM_ATTENTION"); }
+  AttentionVariable(const AttentionVariable&) = delete;
+  AttentionVariable& operator=(const AttentionVariable&) = delete;
+};
+
+TEST(Attention, TheEnvironmentCanInsistOnCudnnOrRefuseIt) {
+  Case c({1, 5, 2, 1, 8}, 1, DType::bf16);
+  if (c.lab.device().kind() != DeviceKind::cuda) GTEST_SKIP() << "only on GPUs is there a choice";
+  Arena scratch(c.lab.device(), "scratch");
+  Context context{c.lab.device(), scratch};
+  const auto forward = [&] { attention(context, c.out, c.lse, c.qkv, c.heads()); };
+  const auto backward = [&] {
+    attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+  };
+  {
+    const AttentionVariable variable("cudnn");  // which tests are built without
+    expect_runtime_failure({"DASHLM_ATTENTION", "without cuDNN"}, forward);
+    expect_runtime_failure({"DASHLM_ATTENTION", "without cuDNN"}, backward);
+  }
+  {
+    const AttentionVariable variable("flash");
+    expect_bad_input({"DASHLM_ATTENTION", "'flash'", "'own'", "'cudnn'"}, forward);
+  }
+  const AttentionVariable variable("own");
+  forward();
+  backward();
+}
+
 TEST(Attention, HugeScoresStayFinite) {
   Case c({1, 70, 2, 1, 8}, 100);  // scores of some ten thousands
   run(c.lab, [&](Context& context) {
@@ -142,30 +216,43 @@ TEST(Attention, HugeScoresStayFinite) {
                           [](float x) { return std::isfinite(x); }));
 }
 
+void expect_cached_equals_full(Case& c) {
+  const Heads& s = c.s;
+  const Bounds bound = bounds(c);
+  const auto expected = reference::attention(values(c.qkv), s);
+  Doubles of_out = bound.out;
+  if (c.qkv.dtype == DType::bf16) {
+    for (size_t i = 0; i < of_out.size(); ++i) {
+      of_out[i] += kBf16Roundoff * (std::abs(expected.out[i]) + of_out[i]);
+    }
+  }
+  const Tensor keys = c.lab.output("keys", {s.length + 3, s.key_value, s.width}, c.qkv.dtype);
+  const Tensor values_ = c.lab.output("values", keys.shape, c.qkv.dtype);
+  const ThreadScope one(1);  // many tiny steps
+  for (const int64_t piece : {s.length, int64_t{65}, int64_t{3}, int64_t{1}}) {
+    SCOPED_TRACE(::testing::Message() << c.text() << " in pieces of " << piece);
+    for (int64_t past = 0; past < s.length; past += piece) {
+      const int64_t count = std::min(piece, s.length - past);
+      const auto part = [&](const Tensor& x) {
+        return x.view({x.dim(1), x.dim(2), x.dim(3)})
+            .rows(past, count)
+            .view({1, count, x.dim(2), x.dim(3)});
+      };
+      const auto step = [&](Context& context) {
+        cached_attention(context, part(c.out), keys, values_, part(c.qkv), c.heads(), past);
+      };
+      past == 0 ? run_everywhere(c.lab, step) : run(c.lab, step);
+    }
+    expect_within(c.out, expected.out, of_out);
+  }
+}
+
 // The prompt as one piece, in pieces across the block size, and token by token.
 TEST(CachedAttention, EqualsFullAttention) {
   for (const Heads& s : {Heads{1, 1, 2, 1, 4}, Heads{1, 130, 6, 2, 8}, Heads{1, 67, 4, 4, 6}}) {
-    Case c(s, 1);
-    const Bounds bound = bounds(c);
-    const auto expected = reference::attention(values(c.qkv), s);
-    const Tensor keys = c.lab.output("keys", {s.length + 3, s.key_value, s.width});
-    const Tensor values_ = c.lab.output("values", keys.shape);
-    const ThreadScope one(1);  // many tiny steps
-    for (const int64_t piece : {s.length, int64_t{65}, int64_t{3}, int64_t{1}}) {
-      SCOPED_TRACE(::testing::Message() << c.text() << " in pieces of " << piece);
-      for (int64_t past = 0; past < s.length; past += piece) {
-        const int64_t count = std::min(piece, s.length - past);
-        const auto part = [&](const Tensor& x) {
-          return x.view({x.dim(1), x.dim(2), x.dim(3)})
-              .rows(past, count)
-              .view({1, count, x.dim(2), x.dim(3)});
-        };
-        const auto step = [&](Context& context) {
-          cached_attention(context, part(c.out), keys, values_, part(c.qkv), c.heads(), past);
-        };
-        past == 0 ? run_everywhere(c.lab, step) : run(c.lab, step);
-      }
-      expect_within(c.out, expected.out, bound.out);
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      Case c(s, 1, dtype);
+      expect_cached_equals_full(c);
     }
   }
 }
@@ -189,6 +276,12 @@ TEST(Attention, ChecksShapes) {
                         });
   Arena scratch(c.lab.device(), "scratch");
   Context context{c.lab.device(), scratch};
+  Case half({2, 3, 4, 2, 6}, 1, DType::bf16);
+  expect_runtime_failure({"attention", "out f32", "bf16"},
+                         [&] { attention(context, c.out, c.lse, half.qkv, heads); });
+  expect_runtime_failure({"attention_backward", "d_qkv f32", "bf16"}, [&] {
+    attention_backward(context, c.d_qkv, half.d_out, half.out, c.lse, half.qkv, heads);
+  });
   expect_runtime_failure({"attention", "4 query heads", "3 key heads"}, [&] {
     attention(context, c.out, c.lse, c.qkv, {4, 3});
   });

@@ -68,7 +68,7 @@ TEST(CrossEntropy, LossesAndGradient) {
     const auto expected = c.expected();
     const Doubles x = values(c.logits);
     run_everywhere(c.lab, [&](Context& context) {
-      cross_entropy(context, c.losses, c.logits, c.targets, kScale);
+      cross_entropy(context, c.losses, c.logits, c.logits, c.targets, kScale);
     });
     expect_within(c.losses, expected.losses, loss_bound(c, expected.losses));
 
@@ -100,15 +100,16 @@ TEST(CrossEntropy, LossesAndGradient) {
 TEST(CrossEntropy, OneTokenOrOneCertainTokenHasNoLossAndNoGradient) {
   Case c({3, 1, 1e4});
   c.targets.i32()[1] = 0;
-  run(c.lab,
-      [&](Context& context) { cross_entropy(context, c.losses, c.logits, c.targets, kScale); });
+  run(c.lab, [&](Context& context) {
+    cross_entropy(context, c.losses, c.logits, c.logits, c.targets, kScale);
+  });
   EXPECT_EQ(values(c.losses), Doubles(3, 0));
   EXPECT_EQ(values(c.logits), Doubles(3, 0));
 
   Case certain({1, 40, 1});
   certain.logits.f32()[certain.targets.i32()[0]] = 1e4f;
   run(certain.lab, [&](Context& context) {
-    cross_entropy(context, certain.losses, certain.logits, certain.targets, kScale);
+    cross_entropy(context, certain.losses, certain.logits, certain.logits, certain.targets, kScale);
   });
   EXPECT_EQ(values(certain.losses), Doubles(1, 0));
   EXPECT_EQ(values(certain.logits), Doubles(40, 0));
@@ -118,7 +119,7 @@ TEST(CrossEntropy, ChecksShapes) {
   Case c({4, 5, 1});
   expect_shapes_checked(c.lab, {c.losses, c.logits, c.targets}, {{1, 1}},
                         [](Context& context, const std::vector<Tensor>& t) {
-                          cross_entropy(context, t[0], t[1], t[2], 1.0f);
+                          cross_entropy(context, t[0], t[1], t[1], t[2], 1.0f);
                         });
   expect_shapes_checked(c.lab, {c.losses, c.logits, c.targets}, {{1, 1}},
                         [](Context& context, const std::vector<Tensor>& t) {
@@ -132,8 +133,9 @@ TEST(CrossEntropy, NanReachesTheLossAndTheWholeRow) {
     for (const float bad : {kNaN, INFINITY}) {
       Case c({3, 37, 1}), alone({3, 37, 1});
       c.logits.f32()[at] = alone.logits.f32()[at] = bad;
-      run(c.lab,
-          [&](Context& context) { cross_entropy(context, c.losses, c.logits, c.targets, kScale); });
+      run(c.lab, [&](Context& context) {
+        cross_entropy(context, c.losses, c.logits, c.logits, c.targets, kScale);
+      });
       run(alone.lab, [&](Context& context) {
         cross_entropy_loss(context, alone.losses, alone.logits, alone.targets);
       });

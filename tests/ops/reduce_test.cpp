@@ -47,7 +47,7 @@ TEST(Reduce, KeepsSmallTermsBesideLargeOnes) {
   const Tensor x = lab.normal("x", {100}, 0, 1);
   x.f32()[0] = 1e7f;
   Arena scratch(lab.device(), "scratch");
-  scratch.take("something", {1});
+  scratch.take("something", {1024});
   scratch.commit();
   Context context{lab.device(), scratch};
   EXPECT_EQ(sum(context, x), 1e7 + 99);
@@ -55,6 +55,19 @@ TEST(Reduce, KeepsSmallTermsBesideLargeOnes) {
   x.f32()[57] = kNaN;
   EXPECT_TRUE(std::isnan(sum(context, x)));
   EXPECT_TRUE(std::isnan(sum_of_squares(context, x)));
+}
+
+TEST(Reduce, AddsToWhatIsThere) {
+  Lab lab;
+  const Tensor x = lab.normal("x", {1000}, 0, 3);
+  Tensor total = lab.table("total", {1}, {0});
+  total.dtype = DType::f64;  // of the same size; 0 is 0
+  run_everywhere(lab, [&](Context& context) {
+    if (!context.planning()) *total.as<double>() = 7;
+    add_sum(context, total, x);
+    add_sum_of_squares(context, total, x);
+  });
+  EXPECT_EQ(*total.as<double>(), 7 + 3000 + 9000);
 }
 
 }  // namespace

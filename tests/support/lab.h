@@ -19,6 +19,7 @@
 #include "device/device.h"
 #include "ops/context.h"
 #include "tensor/arena.h"
+#include "tensor/bf16.h"
 
 namespace dashlm::testing {
 
@@ -27,10 +28,25 @@ using Operation = std::function<void(Context&)>;
 
 // Unit roundoff of float: the relative error of one correctly rounded operation is at most this.
 constexpr double kRoundoff = 0x1.0p-24;
+constexpr double kBf16Roundoff = 0x1.0p-8;
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
+// An element of an f32 or bf16 tensor.
+inline float element(const Tensor& x, int64_t i) {
+  return x.dtype == DType::bf16 ? static_cast<float>(x.as<Bf16>()[i]) : x.f32()[i];
+}
+inline void set_element(const Tensor& x, int64_t i, float value) {
+  if (x.dtype == DType::bf16) {
+    x.as<Bf16>()[i] = Bf16(value);
+  } else {
+    x.f32()[i] = value;
+  }
+}
+
 inline Doubles values(const Tensor& x) {
-  return Doubles(x.f32(), x.f32() + x.elements());
+  Doubles result;
+  for (int64_t i = 0; i < x.elements(); ++i) result.push_back(static_cast<double>(element(x, i)));
+  return result;
 }
 
 inline double norm(const double* x, int64_t count, int64_t stride = 1) {
@@ -78,23 +94,27 @@ class DeviceBytes {
 
 class Lab {
  public:
-  explicit Lab(uint64_t seed = 1) : device_(open_device(DASHLM_TEST_DEVICE)), seed_(seed) {}
+  // Tensors begin `misaligned` elements past a multiple of 64 bytes.
+  explicit Lab(uint64_t seed = 1, size_t misaligned = 0)
+      : device_(open_device(DASHLM_TEST_DEVICE)), seed_(seed), misaligned_(misaligned) {}
 
   Device& device() { return *device_; }
 
   // Normally distributed values; each call draws others.
-  Tensor normal(const std::string& name, Shape shape, double deviation = 1, double mean = 0) {
+  Tensor normal(const std::string& name, Shape shape, double deviation = 1, double mean = 0,
+                DType dtype = DType::f32) {
     const CounterRandom random(seed_, Purpose::test, ++draws_);
-    return fill(take(name, shape, DType::f32), [&](int64_t i) {
+    return fill(take(name, shape, dtype), [&](int64_t i) {
       return static_cast<float>(mean + deviation * random.normal(static_cast<uint64_t>(i)));
     });
   }
   // An output that must be overwritten: NaN everywhere.
-  Tensor output(const std::string& name, Shape shape) {
-    return fill(take(name, shape, DType::f32), [](int64_t) { return kNaN; });
+  Tensor output(const std::string& name, Shape shape, DType dtype = DType::f32) {
+    return fill(take(name, shape, dtype), [](int64_t) { return kNaN; });
   }
-  Tensor copy(const std::string& name, const Tensor& x) {
-    return fill(take(name, x.shape, DType::f32), [&](int64_t i) { return x.f32()[i]; });
+  // The values of x, rounded where `dtype` is narrower.
+  Tensor copy(const std::string& name, const Tensor& x, DType dtype = DType::f32) {
+    return fill(take(name, x.shape, dtype), [&](int64_t i) { return element(x, i); });
   }
   // Uniform integers in [low, high).
   Tensor integers(const std::string& name, int64_t count, int64_t low, int64_t high) {
@@ -105,6 +125,11 @@ class Lab {
       x.i32()[i] = static_cast<int32_t>(
           low + static_cast<int64_t>(random.below(range, static_cast<uint64_t>(i))));
     }
+    return x;
+  }
+  Tensor table(const std::string& name, Shape shape, const std::vector<int64_t>& entries) {
+    const Tensor x = take(name, shape, DType::i64);
+    std::memcpy(x.data, entries.data(), static_cast<size_t>(x.bytes()));
     return x;
   }
 
@@ -136,17 +161,19 @@ class Lab {
 
   Tensor take(const std::string& name, Shape shape, DType dtype) {
     const auto bytes = static_cast<size_t>(shape.elements() * size_of(dtype));
-    memory_.emplace_back(*device_, bytes + 2 * kGuard, kGuardByte);
-    return {memory_.back().data() + kGuard, dtype, shape, name};
+    const size_t before = kGuard + misaligned_ * static_cast<size_t>(size_of(dtype));
+    memory_.emplace_back(*device_, before + bytes + kGuard, kGuardByte);
+    return {memory_.back().data() + before, dtype, shape, name};
   }
   template <class Value>
   static Tensor fill(Tensor x, const Value& value) {
-    for (int64_t i = 0; i < x.elements(); ++i) x.f32()[i] = value(i);
+    for (int64_t i = 0; i < x.elements(); ++i) set_element(x, i, value(i));
     return x;
   }
 
   std::unique_ptr<Device> device_;
   uint64_t seed_;
+  size_t misaligned_;
   uint64_t draws_ = 0;
   std::deque<DeviceBytes> memory_;
 };
@@ -246,7 +273,7 @@ inline void expect_shapes_checked(
     wrong[i].shape = {arguments[i].elements() + 1};
     if (arguments[i].rank() > 1) expect_refused(wrong, i);
     wrong = arguments;
-    wrong[i].dtype = arguments[i].dtype == DType::i32 ? DType::f32 : DType::bf16;
+    wrong[i].dtype = arguments[i].dtype == DType::i32 ? DType::f32 : DType::f16;
     expect_refused(wrong, i);
   }
 }
@@ -259,13 +286,15 @@ inline double expect_within(const Tensor& actual, const Doubles& expected, const
   double worst = 0;
   size_t at = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    const double error = std::abs(actual.f32()[i] - expected[i]);
+    const double error =
+        std::abs(static_cast<double>(element(actual, static_cast<int64_t>(i))) - expected[i]);
     const double ratio = error == 0 ? 0 : error / bound[i];
     if (!(ratio <= worst)) worst = ratio, at = i;
     if (std::isnan(ratio)) break;
   }
-  EXPECT_LE(worst, 1.0) << actual.text() << " element " << at << ": " << actual.f32()[at]
-                        << " instead of " << expected[at] << ", allowed error " << bound[at];
+  EXPECT_LE(worst, 1.0) << actual.text() << " element " << at << ": "
+                        << element(actual, static_cast<int64_t>(at)) << " instead of "
+                        << expected[at] << ", allowed error " << bound[at];
   static const bool report = std::getenv("DASHLM_TEST_MARGINS") != nullptr;
   if (report) {
     std::printf("margin %-40s %-14s %.3f\n",
@@ -277,7 +306,7 @@ inline double expect_within(const Tensor& actual, const Doubles& expected, const
 
 inline int64_t count_nan(const Tensor& x) {
   int64_t count = 0;
-  for (int64_t i = 0; i < x.elements(); ++i) count += std::isnan(x.f32()[i]) ? 1 : 0;
+  for (int64_t i = 0; i < x.elements(); ++i) count += std::isnan(element(x, i)) ? 1 : 0;
   return count;
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/timer.h"
 #include "device/cpu/parallel.h"
 
 namespace dashlm::cpu {
@@ -40,6 +41,17 @@ std::string processor_name() {
   }
   return "CPU";
 }
+
+// Work on a CPU is done when the call that gave it returns.
+class Stamp final : public TimeMark::Stamp {
+ public:
+  double milliseconds_since(const TimeMark::Stamp& earlier) const override {
+    return timer_.milliseconds_since(static_cast<const Stamp&>(earlier).timer_);
+  }
+
+ private:
+  Timer timer_;
+};
 
 }  // namespace
 
@@ -87,6 +99,10 @@ void CpuDevice::clear(void* memory, int64_t bytes) {
   parallel_ranges(bytes, kGrain, [&](int64_t begin, int64_t end) {
     std::memset(static_cast<char*>(memory) + begin, 0, static_cast<size_t>(end - begin));
   });
+}
+
+TimeMark CpuDevice::mark() {
+  return TimeMark(std::make_shared<Stamp>());
 }
 
 }  // namespace dashlm::cpu

@@ -19,6 +19,12 @@ class CpuDevice final : public Device {
   void copy(void* to, const void* from, int64_t bytes) override;
   void clear(void* memory, int64_t bytes) override;
   void synchronize() override {}
+  void* allocate_host(int64_t bytes) override { return allocate(bytes); }
+  void release_host(void* memory) override { release(memory); }
+  void start_upload(void* to_device, const void* from_host, int64_t bytes) override {
+    copy(to_device, from_host, bytes);
+  }
+  TimeMark mark() override;
 };
 
 }  // namespace dashlm::cpu

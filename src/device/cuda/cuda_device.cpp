@@ -1,9 +1,38 @@
 #include "device/cuda/cuda_device.h"
 
+#include <nvtx3/nvToolsExt.h>
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "device/cuda/check.h"
+#include "device/gpu_models.h"
 
 namespace dashlm::cuda {
+namespace {
+
+class Stamp final : public TimeMark::Stamp {
+ public:
+  explicit Stamp(cudaStream_t stream) {
+    check(cudaEventCreate(&event_));
+    check(cudaEventRecord(event_, stream));
+  }
+  ~Stamp() override { static_cast<void>(cudaEventDestroy(event_)); }
+  Stamp(const Stamp&) = delete;
+  Stamp& operator=(const Stamp&) = delete;
+
+  double milliseconds_since(const TimeMark::Stamp& earlier) const override {
+    float milliseconds = 0;
+    check(cudaEventSynchronize(event_));
+    check(cudaEventElapsedTime(&milliseconds, static_cast<const Stamp&>(earlier).event_, event_));
+    return milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+}  // namespace
 
 int device_count() {
   int count = 0;
@@ -17,7 +46,7 @@ DeviceInfo describe(int index) {
           static_cast<int64_t>(properties.totalGlobalMem)};
 }
 
-CudaDevice::CudaDevice(int index) : index_(index) {
+CudaDevice::CudaDevice(int index) : index_(index), model_(gpu_model_of(describe(index).name)) {
   check(cudaSetDevice(index));
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   check(cublasLtCreate(&blas_));
@@ -82,6 +111,33 @@ void CudaDevice::clear(void* memory, int64_t bytes) {
 
 void CudaDevice::synchronize() {
   check(cudaStreamSynchronize(stream_));
+}
+
+void* CudaDevice::allocate_host(int64_t bytes) {
+  void* memory = nullptr;
+  check(cudaMallocHost(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1))));
+  return memory;
+}
+
+void CudaDevice::release_host(void* memory) {
+  static_cast<void>(cudaFreeHost(memory));
+}
+
+void CudaDevice::start_upload(void* to_device, const void* from_host_memory, int64_t bytes) {
+  check(cudaMemcpyAsync(to_device, from_host_memory, static_cast<size_t>(bytes),
+                        cudaMemcpyHostToDevice, stream_));
+}
+
+TimeMark CudaDevice::mark() {
+  return TimeMark(std::make_shared<Stamp>(stream_));
+}
+
+void CudaDevice::begin_range(const char* name) {
+  nvtxRangePushA(name);
+}
+
+void CudaDevice::end_range() {
+  nvtxRangePop();
 }
 
 }  // namespace dashlm::cuda

@@ -30,6 +30,13 @@ class CudaDevice final : public Device {
   void copy(void* to, const void* from, int64_t bytes) override;
   void clear(void* memory, int64_t bytes) override;
   void synchronize() override;
+  void* allocate_host(int64_t bytes) override;
+  void release_host(void* memory) override;
+  void start_upload(void* to_device, const void* from_host_memory, int64_t bytes) override;
+  TimeMark mark() override;
+  void begin_range(const char* name) override;
+  void end_range() override;
+  const GpuModel* model() const override { return model_; }
 
   cudaStream_t stream() const { return stream_; }
   cublasLtHandle_t blas() const { return blas_; }
@@ -40,6 +47,7 @@ class CudaDevice final : public Device {
 
  private:
   int index_;
+  const GpuModel* model_;
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t blas_ = nullptr;
   cusolverDnHandle_t solver_ = nullptr;

@@ -17,25 +17,26 @@ void for_rows(const Tensor& table, const Copy& copy) {
   });
 }
 
-void copy_floats(float* to, const float* from, int64_t count) {
-  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+// `count` elements, of whatever type both tensors have.
+void copy_elements(const Tensor& to, int64_t to_begin, const Tensor& from, int64_t from_begin,
+                   int64_t count) {
+  const int64_t size = size_of(from.dtype);
+  std::memcpy(static_cast<char*>(to.data) + to_begin * size,
+              static_cast<const char*>(from.data) + from_begin * size,
+              static_cast<size_t>(count * size));
 }
 
 }  // namespace
 
 void gather_blocks(const Tensor& packed, const Tensor& flat, const Tensor& table) {
-  float* to = packed.f32();
-  const float* from = flat.f32();
   for_rows(table, [&](int64_t in_flat, int64_t in_packed, int64_t count) {
-    copy_floats(to + in_packed, from + in_flat, count);
+    copy_elements(packed, in_packed, flat, in_flat, count);
   });
 }
 
 void scatter_blocks(const Tensor& flat, const Tensor& packed, const Tensor& table) {
-  float* to = flat.f32();
-  const float* from = packed.f32();
   for_rows(table, [&](int64_t in_flat, int64_t in_packed, int64_t count) {
-    copy_floats(to + in_flat, from + in_packed, count);
+    copy_elements(flat, in_flat, packed, in_packed, count);
   });
 }
 

@@ -1,5 +1,6 @@
 // The CPU backend's side of src/ops: one function per operation, with the meaning and the shapes
-// given in the operation's own header. Arguments were checked by the caller.
+// given in the operation's own header. Arguments were checked by the caller, and are f32 except
+// where run.h's stand-ins are made.
 #pragma once
 
 #include "ops/adamw.h"
@@ -8,6 +9,8 @@
 #include "ops/rope.h"
 
 namespace dashlm::cpu {
+
+void convert(const Tensor& out, const Tensor& in);
 
 // `addend` may be null, or C itself.
 void matmul(const Tensor& c, const float* addend, const Tensor& a, const Tensor& b,
@@ -38,11 +41,12 @@ void cached_attention(const Tensor& out, const Tensor& keys, const Tensor& value
 void swiglu(const Tensor& out, const Tensor& gate_up);
 void swiglu_backward(const Tensor& d_gate_up, const Tensor& d_out, const Tensor& gate_up);
 
-void cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, float scale);
+void cross_entropy(const Tensor& losses, const Tensor& gradient, const Tensor& logits,
+                   const Tensor& targets, float scale);
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets);
 
-double sum(const Tensor& x);
-double sum_of_squares(const Tensor& x);
+void add_sum(const Tensor& total, const Tensor& x);
+void add_sum_of_squares(const Tensor& total, const Tensor& x);
 
 void adamw(const Tensor& weights, const Tensor& gradients, const Tensor& places,
            const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,

@@ -57,5 +57,7 @@ void spectral_root(const Tensor& weights, const Tensor& largest, const Tensor& c
                    const SpectralRoot& options);
 void store_roots(const Tensor& roots, const Tensor& result, const Tensor* multiplier,
                  const Tensor& state);
+void report_roots(const RootReports& reports, const Tensor& state, const Tensor& unit,
+                  bool iterative);
 
 }  // namespace dashlm::cpu

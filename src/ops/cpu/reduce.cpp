@@ -34,12 +34,12 @@ double sum_of(const Tensor& x, Term term) {
 
 }  // namespace
 
-double sum(const Tensor& x) {
-  return sum_of(x, [](double v) { return v; });
+void add_sum(const Tensor& total, const Tensor& x) {
+  *total.as<double>() += sum_of(x, [](double v) { return v; });
 }
 
-double sum_of_squares(const Tensor& x) {
-  return sum_of(x, [](double v) { return v * v; });
+void add_sum_of_squares(const Tensor& total, const Tensor& x) {
+  *total.as<double>() += sum_of(x, [](double v) { return v * v; });
 }
 
 }  // namespace dashlm::cpu

@@ -1,24 +1,26 @@
-// Attention in fp32: the forward pass, and attention to a cache. The parts are in
-// attention_tiles.cuh.
+// Attention by own kernels: the forward pass, and attention to a cache. The parts are in
+// attention_tiles.cuh. In bf16 the forward pass is cuDNN's where that can take it.
 #include <cfloat>
 
 #include "ops/cuda/attention_tiles.cuh"
+#include "ops/cuda/cudnn_attention.h"
 #include "ops/cuda/operations.h"
 
 namespace dashlm::cuda {
 namespace {
 
 // Keys and values of qkv itself, or of the cache.
+template <class T>
 struct KeysAndValues {
-  const float *keys, *values;
+  const T *keys, *values;
   int64_t row;   // elements from position to position
   int64_t past;  // positions before the first row of qkv
 };
 
 // One block for each tile of queries, head and sequence; the longest rows of scores start first.
 // log_sum_exp may be null.
-template <int kWidth, int kRows>
-__global__ void forward_kernel(float* out, float* log_sum_exp, const float* qkv, KeysAndValues kv,
+template <class T, int kWidth, int kRows>
+__global__ void forward_kernel(T* out, float* log_sum_exp, const T* qkv, KeysAndValues<T> kv,
                                Layout at) {
   constexpr int kTile = kGroups * kRows;
   const int64_t items = at.batch * at.query_heads, item = blockIdx.x % items;
@@ -27,7 +29,7 @@ __global__ void forward_kernel(float* out, float* log_sum_exp, const float* qkv,
   const int64_t count = min(static_cast<int64_t>(kTile), at.length - begin);
   const int64_t kv_begin = b * at.length * kv.row + head / at.group * at.width;
   const int64_t positions = kv.past + begin + count;
-  const Rows queries{qkv + at.query(b, begin, head), at.row, count, at.width};
+  const Rows<T> queries{qkv + at.query(b, begin, head), at.row, count, at.width};
 
   auto& shared = Shared<kRows>::of_block();
   Accumulator<kWidth, kRows> total = {};
@@ -37,7 +39,7 @@ __global__ void forward_kernel(float* out, float* log_sum_exp, const float* qkv,
     Scores<kRows> scores = {};
     const int64_t offset = kv_begin + first * kv.row;
     add_scores<kRows>(scores, shared, queries,
-                      {kv.keys + offset, kv.row, positions - first, at.width});
+                      Rows<T>{kv.keys + offset, kv.row, positions - first, at.width});
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
       // The last column this row attends to.
@@ -61,7 +63,7 @@ __global__ void forward_kernel(float* out, float* log_sum_exp, const float* qkv,
       }
     }
     add_weighted<kWidth, kRows>(total, scores, shared,
-                                {kv.values + offset, kv.row, positions - first, at.width});
+                                Rows<T>{kv.values + offset, kv.row, positions - first, at.width});
   }
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
@@ -76,8 +78,8 @@ __global__ void forward_kernel(float* out, float* log_sum_exp, const float* qkv,
 }
 
 // Keys and values of qkv (1, T, H + 2G, h) to rows `past` on of the cache.
-__global__ void store_kernel(float* keys, float* values, const float* qkv, int64_t past,
-                             Layout at) {
+template <class T>
+__global__ void store_kernel(T* keys, T* values, const T* qkv, int64_t past, Layout at) {
   const int64_t cache_row = at.kv_heads * at.width;
   for (int64_t i = first_element(); i < at.length * cache_row; i += element_step()) {
     const int64_t t = i / cache_row, j = i % cache_row;
@@ -86,32 +88,60 @@ __global__ void store_kernel(float* keys, float* values, const float* qkv, int64
   }
 }
 
-template <int kWidth>
+// log_sum_exp may be null.
+template <class T>
+struct ForwardTensors {
+  T* out;
+  float* log_sum_exp;
+  const T* qkv;
+  KeysAndValues<T> kv;
+};
+
+template <class T, int kWidth>
 struct Forward {
   template <int kRows>
-  static void run(cudaStream_t stream, const Tensor& out, float* log_sum_exp, const Tensor& qkv,
-                  const KeysAndValues& kv, const Layout& at) {
-    launch(stream, forward_kernel<kWidth, kRows>, tiles<kRows>(at, at.query_heads), out.f32(),
-           log_sum_exp, qkv.f32(), kv, at);
+  static void run_tiles(cudaStream_t stream, const ForwardTensors<T>& x, const Layout& at) {
+    launch(stream, forward_kernel<T, kWidth, kRows>, tiles<kRows>(at, at.query_heads), x.out,
+           x.log_sum_exp, x.qkv, x.kv, at);
   }
   // A few rows at a time, as in generation, would waste most of a higher tile.
-  static void run(cudaStream_t stream, const Tensor& out, float* log_sum_exp, const Tensor& qkv,
-                  const KeysAndValues& kv, const Layout& at) {
-    at.length <= kGroups ? run<1>(stream, out, log_sum_exp, qkv, kv, at)
-                         : run<kWidth <= 128 ? 8 : 4>(stream, out, log_sum_exp, qkv, kv, at);
+  static void run(cudaStream_t stream, const ForwardTensors<T>& x, const Layout& at) {
+    at.length <= kGroups ? run_tiles<1>(stream, x, at)
+                         : run_tiles<kWidth <= 128 ? 8 : 4>(stream, x, at);
   }
 };
+
+template <class T>
+void run_full(cudaStream_t stream, const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
+              const Layout& at) {
+  const T* data = qkv.as<T>();
+  const T* keys = data + at.query_heads * at.width;
+  const ForwardTensors<T> x{
+      out.as<T>(), log_sum_exp.f32(), data, {keys, keys + at.kv_heads * at.width, at.row, 0}};
+  run_for_width<Forward, T>(at.width, stream, x, at);
+}
+
+template <class T>
+void run_cached(cudaStream_t stream, const Tensor& out, const Tensor& keys, const Tensor& values,
+                const Tensor& qkv, const Layout& at, int64_t past) {
+  const int64_t cache_row = at.kv_heads * at.width;
+  const ForwardTensors<T> x{
+      out.as<T>(), nullptr, qkv.as<T>(), {keys.as<T>(), values.as<T>(), cache_row, past}};
+  launch(stream, store_kernel<T>, for_elements(at.length * cache_row), keys.as<T>(), values.as<T>(),
+         x.qkv, past, at);
+  run_for_width<Forward, T>(at.width, stream, x, at);
+}
 
 }  // namespace
 
 void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
                const AttentionHeads& heads) {
+  if (qkv.dtype == DType::bf16 && cudnn_attention(context, out, log_sum_exp, qkv, heads)) return;
   const Layout at(qkv, heads);
   check_width(at);
   if (context.planning()) return;
-  const float* keys = qkv.f32() + at.query_heads * at.width;
-  const KeysAndValues kv{keys, keys + at.kv_heads * at.width, at.row, 0};
-  run_for_width<Forward>(at.width, stream_of(context), out, log_sum_exp.f32(), qkv, kv, at);
+  const cudaStream_t stream = stream_of(context);
+  with_type(qkv, [&]<class T>(T) { run_full<T>(stream, out, log_sum_exp, qkv, at); });
 }
 
 void cached_attention(Context& context, const Tensor& out, const Tensor& keys, const Tensor& values,
@@ -120,12 +150,7 @@ void cached_attention(Context& context, const Tensor& out, const Tensor& keys, c
   check_width(at);
   if (context.planning()) return;
   const cudaStream_t stream = stream_of(context);
-  const int64_t cache_row = at.kv_heads * at.width;
-  launch(stream, store_kernel, for_elements(at.length * cache_row), keys.f32(), values.f32(),
-         qkv.f32(), past, at);
-  const KeysAndValues kv{keys.f32(), values.f32(), cache_row, past};
-  float* none = nullptr;
-  run_for_width<Forward>(at.width, stream, out, none, qkv, kv, at);
+  with_type(qkv, [&]<class T>(T) { run_cached<T>(stream, out, keys, values, qkv, at, past); });
 }
 
 }  // namespace dashlm::cuda

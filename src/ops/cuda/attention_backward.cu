@@ -1,20 +1,22 @@
-// The gradients of attention in fp32. The weights of scores are taken again from the log-sum-exp;
-// one kernel gives dQ and another dK and dV, so that each sum has one owner and one order. The
-// parts are in attention_tiles.cuh.
+// The gradients of attention by own kernels. The weights of scores are taken again from the
+// log-sum-exp; one kernel gives dQ and another dK and dV, so that each sum has one owner and one
+// order. The parts are in attention_tiles.cuh. In bf16 cuDNN does this where it can.
 #include "ops/cuda/attention_tiles.cuh"
+#include "ops/cuda/cudnn_attention.h"
 #include "ops/cuda/operations.h"
 
 namespace dashlm::cuda {
 namespace {
 
 // delta (B, H, T) = rowsum(dO · O), a warp for each row.
-__global__ void delta_kernel(float* delta, const float* d_out, const float* out, Layout at) {
+template <class T>
+__global__ void delta_kernel(float* delta, const T* d_out, const T* out, Layout at) {
   const int64_t lane = threadIdx.x % kWarp;
   for (int64_t r = first_element() / kWarp; r < at.batch * at.length * at.query_heads;
        r += element_step() / kWarp) {
     float sum = 0;
     for (int64_t j = lane; j < at.width; j += kWarp) {
-      sum = fmaf(d_out[r * at.width + j], out[r * at.width + j], sum);
+      sum = fmaf(to_float(d_out[r * at.width + j]), to_float(out[r * at.width + j]), sum);
     }
     sum = warp_reduce(sum, [](float x, float y) { return x + y; });
     const int64_t token = r / at.query_heads;
@@ -24,9 +26,12 @@ __global__ void delta_kernel(float* delta, const float* d_out, const float* out,
 }
 
 // What the backward kernels read and write.
+template <class T>
 struct BackwardTensors {
-  float* d_qkv;
-  const float *d_out, *log_sum_exp, *delta, *qkv;
+  T* d_qkv;
+  const T* d_out;
+  const float *log_sum_exp, *delta;
+  const T* qkv;
 };
 
 // The weight of a score, and the gradient of the loss by the score, which replace both arguments.
@@ -37,22 +42,22 @@ __device__ void weight_backward(float& score, float& d_weight, bool seen, float 
 }
 
 // One block for each tile of queries, head and sequence.
-template <int kWidth, int kRows>
-__global__ void query_backward_kernel(BackwardTensors x, Layout at) {
+template <class T, int kWidth, int kRows>
+__global__ void query_backward_kernel(BackwardTensors<T> x, Layout at) {
   constexpr int kTile = kGroups * kRows;
   const int64_t items = at.batch * at.query_heads, item = blockIdx.x % items;
   const int64_t b = item / at.query_heads, head = item % at.query_heads;
   const int64_t begin = (gridDim.x / items - 1 - blockIdx.x / items) * kTile;
   const int64_t count = min(static_cast<int64_t>(kTile), at.length - begin);
-  const Rows queries{x.qkv + at.query(b, begin, head), at.row, count, at.width};
-  const Rows d_out{x.d_out + at.out(b, begin, head), at.out_row(), count, at.width};
+  const Rows<T> queries{x.qkv + at.query(b, begin, head), at.row, count, at.width};
+  const Rows<T> d_out{x.d_out + at.out(b, begin, head), at.out_row(), count, at.width};
 
   auto& shared = Shared<kRows>::of_block();
   Accumulator<kWidth, kRows> d_queries = {};
   for (int64_t first = 0; first < begin + count; first += kColumns) {
     const int64_t left = begin + count - first;
-    const Rows keys{x.qkv + at.key(b, first, head / at.group), at.row, left, at.width};
-    const Rows values{x.qkv + at.value(b, first, head / at.group), at.row, left, at.width};
+    const Rows<T> keys{x.qkv + at.key(b, first, head / at.group), at.row, left, at.width};
+    const Rows<T> values{x.qkv + at.value(b, first, head / at.group), at.row, left, at.width};
     Scores<kRows> scores = {}, d_scores = {};
     add_scores<kRows>(scores, shared, queries, keys);
     add_scores<kRows>(d_scores, shared, d_out, values);
@@ -79,23 +84,23 @@ __global__ void query_backward_kernel(BackwardTensors x, Layout at) {
 
 // One block for each tile of keys, key head and sequence: the gradients are sums over the query
 // heads of the group and the tiles of queries, taken in order.
-template <int kWidth, int kRows>
-__global__ void key_value_backward_kernel(BackwardTensors x, Layout at) {
+template <class T, int kWidth, int kRows>
+__global__ void key_value_backward_kernel(BackwardTensors<T> x, Layout at) {
   constexpr int kTile = kGroups * kRows;
   const int64_t items = at.batch * at.kv_heads, item = blockIdx.x % items;
   const int64_t b = item / at.kv_heads, kv_head = item % at.kv_heads;
   const int64_t begin = blockIdx.x / items * kTile;
   const int64_t count = min(static_cast<int64_t>(kTile), at.length - begin);
-  const Rows keys{x.qkv + at.key(b, begin, kv_head), at.row, count, at.width};
-  const Rows values{x.qkv + at.value(b, begin, kv_head), at.row, count, at.width};
+  const Rows<T> keys{x.qkv + at.key(b, begin, kv_head), at.row, count, at.width};
+  const Rows<T> values{x.qkv + at.value(b, begin, kv_head), at.row, count, at.width};
 
   auto& shared = Shared<kRows>::of_block();
   Accumulator<kWidth, kRows> d_keys = {}, d_values = {};
   for (int64_t head = kv_head * at.group; head < (kv_head + 1) * at.group; ++head) {
     for (int64_t first = begin; first < at.length; first += kColumns) {
       const int64_t left = at.length - first;
-      const Rows queries{x.qkv + at.query(b, first, head), at.row, left, at.width};
-      const Rows d_out{x.d_out + at.out(b, first, head), at.out_row(), left, at.width};
+      const Rows<T> queries{x.qkv + at.query(b, first, head), at.row, left, at.width};
+      const Rows<T> d_out{x.d_out + at.out(b, first, head), at.out_row(), left, at.width};
       Scores<kRows> scores = {}, d_scores = {};
       add_scores<kRows>(scores, shared, keys, queries);
       add_scores<kRows>(d_scores, shared, values, d_out);
@@ -124,32 +129,46 @@ __global__ void key_value_backward_kernel(BackwardTensors x, Layout at) {
   }
 }
 
-template <int kWidth>
+template <class T, int kWidth>
 struct Backward {
-  static void run(cudaStream_t stream, const BackwardTensors& x, const Layout& at) {
+  static void run(cudaStream_t stream, const BackwardTensors<T>& x, const Layout& at) {
     constexpr int kQueryRows = kWidth <= 128 ? 8 : 4, kKeyRows = kWidth <= 64 ? 8 : 4;
-    launch(stream, query_backward_kernel<kWidth, kQueryRows>, tiles<kQueryRows>(at, at.query_heads),
+    launch(stream, query_backward_kernel<T, kWidth, kQueryRows>,
+           tiles<kQueryRows>(at, at.query_heads), x, at);
+    launch(stream, key_value_backward_kernel<T, kWidth, kKeyRows>, tiles<kKeyRows>(at, at.kv_heads),
            x, at);
-    launch(stream, key_value_backward_kernel<kWidth, kKeyRows>, tiles<kKeyRows>(at, at.kv_heads), x,
-           at);
   }
 };
+
+template <class T>
+void run_backward(cudaStream_t stream, const Tensor& d_qkv, const Tensor& d_out, const Tensor& out,
+                  const Tensor& log_sum_exp, const Tensor& delta, const Tensor& qkv,
+                  const Layout& at) {
+  launch(stream, delta_kernel<T>, for_elements(delta.elements() * kWarp), delta.f32(),
+         d_out.as<T>(), out.as<T>(), at);
+  const BackwardTensors<T> x{d_qkv.as<T>(), d_out.as<T>(), log_sum_exp.f32(), delta.f32(),
+                             qkv.as<T>()};
+  run_for_width<Backward, T>(at.width, stream, x, at);
+}
 
 }  // namespace
 
 void attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_out,
                         const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
                         const AttentionHeads& heads) {
+  if (qkv.dtype == DType::bf16 &&
+      cudnn_attention_backward(context, d_qkv, d_out, out, log_sum_exp, qkv, heads)) {
+    return;
+  }
   const Layout at(qkv, heads);
   check_width(at);
   const ArenaScope scope(context.scratch);
   const Tensor delta = context.scratch.take("attention.delta", log_sum_exp.shape);
   if (context.planning()) return;
   const cudaStream_t stream = stream_of(context);
-  launch(stream, delta_kernel, for_elements(delta.elements() * kWarp), delta.f32(), d_out.f32(),
-         out.f32(), at);
-  const BackwardTensors x{d_qkv.f32(), d_out.f32(), log_sum_exp.f32(), delta.f32(), qkv.f32()};
-  run_for_width<Backward>(at.width, stream, x, at);
+  with_type(qkv, [&]<class T>(T) {
+    run_backward<T>(stream, d_qkv, d_out, out, log_sum_exp, delta, qkv, at);
+  });
 }
 
 }  // namespace dashlm::cuda

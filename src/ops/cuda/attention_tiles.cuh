@@ -1,5 +1,6 @@
-// Attention in fp32, in the manner of FlashAttention (Dao et al. 2022): a block of threads owns a
-// tile of rows and walks over tiles of columns; scores exist for one such pair at a time.
+// Attention in the manner of FlashAttention (Dao et al. 2022): a block of threads owns a tile of
+// rows and walks over tiles of columns; scores exist for one such pair at a time. Elements in
+// global memory are float or __nv_bfloat16; in shared memory and registers all is float.
 //
 // The forward pass and dQ have queries as rows and keys as columns; dK and dV have keys as rows and
 // queries as columns. Each is made of two products only, add_scores() and add_weighted(), which
@@ -13,7 +14,7 @@
 #include <cmath>
 
 #include "ops/attention.h"
-#include "ops/cuda/support.cuh"
+#include "ops/cuda/load_store.cuh"
 
 namespace dashlm::cuda {
 
@@ -77,8 +78,9 @@ struct Layout {
 };
 
 // Rows of features in global memory. Those from `count` on, and features from `width` on, are 0.
+template <class T>
 struct Rows {
-  const float* data;
+  const T* data;
   int64_t stride, count, width;
 };
 
@@ -88,15 +90,15 @@ __device__ inline int in_chunk(int row, int feature) {
   return row * kChunk + (feature ^ (row % 8 * 4));
 }
 
-template <int kCount>
-__device__ void load_chunk(float* chunk, const Rows& from, int first_feature) {
+template <int kCount, class T>
+__device__ void load_chunk(float* chunk, const Rows<T>& from, int first_feature) {
   const int feature = static_cast<int>(threadIdx.x) % kChunk;
   const bool inside = first_feature + feature < from.width;
   const int first_row = static_cast<int>(threadIdx.x) / kChunk;
-  const float* data = from.data + first_row * from.stride + first_feature + feature;
+  const T* data = from.data + first_row * from.stride + first_feature + feature;
 #pragma unroll 4
   for (int row = first_row; row < kCount; row += kTileThreads / kChunk) {
-    chunk[in_chunk(row, feature)] = inside && row < from.count ? *data : 0.0f;
+    chunk[in_chunk(row, feature)] = inside && row < from.count ? to_float(*data) : 0.0f;
     data += kTileThreads / kChunk * from.stride;
   }
 }
@@ -122,9 +124,9 @@ template <int kWidth, int kRows>
 using Accumulator = float[kRows][kWidth / kLanes];
 
 // scores += rows · columnsᵀ. Features are added in order, so that every kernel gets the same bits.
-template <int kRows>
-__device__ void add_scores(Scores<kRows>& scores, Shared<kRows>& shared, const Rows& rows,
-                           const Rows& columns) {
+template <int kRows, class T>
+__device__ void add_scores(Scores<kRows>& scores, Shared<kRows>& shared, const Rows<T>& rows,
+                           const Rows<T>& columns) {
   for (int first = 0; first < rows.width; first += kChunk) {
     __syncthreads();  // the last chunk was read
     load_chunk<kGroups * kRows>(shared.rows, rows, first);
@@ -156,9 +158,9 @@ __device__ void add_scores(Scores<kRows>& scores, Shared<kRows>& shared, const R
 
 // total += weights · columns, with the scores as weights. The columns of a tile are added up before
 // they go to the total, whose rounding error then grows with the number of tiles.
-template <int kWidth, int kRows>
+template <int kWidth, int kRows, class T>
 __device__ void add_weighted(Accumulator<kWidth, kRows>& total, const Scores<kRows>& weights,
-                             Shared<kRows>& shared, const Rows& columns) {
+                             Shared<kRows>& shared, const Rows<T>& columns) {
   __syncwarp();  // the last weights were read
 #pragma unroll
   for (int i = 0; i < kRows; ++i) {
@@ -202,13 +204,13 @@ __device__ void add_weighted(Accumulator<kWidth, kRows>& total, const Scores<kRo
 }
 
 // Row i of this thread's part, times `factor`, to the row of features at `out`.
-template <int kFeatures>
-__device__ void store_row(float* out, const float (&row)[kFeatures], float factor, int64_t width) {
+template <int kFeatures, class T>
+__device__ void store_row(T* out, const float (&row)[kFeatures], float factor, int64_t width) {
 #pragma unroll
   for (int f = 0; f < kFeatures; ++f) {
     const int feature =
         f / kLaneFeatures * kChunk + kLaneFeatures * lane_of_thread() + f % kLaneFeatures;
-    if (feature < width) out[feature] = row[f] * factor;
+    if (feature < width) store(out + feature, row[f] * factor);
   }
 }
 
@@ -220,12 +222,12 @@ LaunchShape tiles(const Layout& at, int64_t heads) {
 }
 
 // Runs the Pass for the least bound on the width of heads.
-template <template <int> class Pass, class... Arguments>
+template <template <class, int> class Pass, class T, class... Arguments>
 void run_for_width(int64_t width, const Arguments&... arguments) {
-  if (width <= 32) return Pass<32>::run(arguments...);
-  if (width <= 64) return Pass<64>::run(arguments...);
-  if (width <= 128) return Pass<128>::run(arguments...);
-  Pass<256>::run(arguments...);
+  if (width <= 32) return Pass<T, 32>::run(arguments...);
+  if (width <= 64) return Pass<T, 64>::run(arguments...);
+  if (width <= 128) return Pass<T, 128>::run(arguments...);
+  Pass<T, 256>::run(arguments...);
 }
 
 inline void check_width(const Layout& at) {

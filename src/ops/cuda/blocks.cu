@@ -1,5 +1,6 @@
 #include "ops/blocks.h"
 
+#include "ops/cuda/load_store.cuh"
 #include "ops/cuda/operations.h"
 #include "ops/cuda/stack_walk.cuh"
 
@@ -8,9 +9,9 @@ namespace {
 
 enum class Copy { gather, scatter };
 
-template <Copy kCopy>
-__global__ void copy_elements(float* __restrict__ to, const float* __restrict__ from,
-                              const int64_t* table, int64_t blocks) {
+template <Copy kCopy, class T>
+__global__ void copy_elements(T* __restrict__ to, const T* __restrict__ from, const int64_t* table,
+                              int64_t blocks) {
   for (int64_t block = blockIdx.y; block < blocks; block += gridDim.y) {
     const int64_t* entry = table + kBlockTableColumns * block;
     const int64_t offset = entry[0], row_stride = entry[1], rows = entry[2], cols = entry[3];
@@ -33,9 +34,11 @@ void copy_blocks(Context& context, const Tensor& to, const Tensor& from, const T
                  const Tensor& table) {
   const int64_t blocks = table.dim(0);
   if (context.planning() || blocks == 0) return;
-  launch(stream_of(context), copy_elements<kCopy>,
-         for_stack(blocks, divide_up(packed.elements(), blocks)), to.f32(), from.f32(),
-         table.as<int64_t>(), blocks);
+  with_type(to, [&]<class T>(T) {
+    launch(stream_of(context), copy_elements<kCopy, T>,
+           for_stack(blocks, divide_up(packed.elements(), blocks)), to.as<T>(), from.as<T>(),
+           table.as<int64_t>(), blocks);
+  });
 }
 
 __global__ void pack(float* __restrict__ stack, const float* __restrict__ flat,

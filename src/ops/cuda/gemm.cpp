@@ -61,6 +61,7 @@ using Preference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDes
 struct Product {
   cublasLtHandle_t blas;
   MatmulPrecision precision;
+  DType result;
   GemmShape shape;
   // What cuBLASLt is told of a matrix: of A and B as they lie in memory.
   struct Place {
@@ -94,8 +95,9 @@ struct Plan {
     const auto [stack, m, n, k] = p.shape;
     first = layout(types.operand, p.b.transposed ? n : k, p.b.transposed ? k : n, p.b, stack);
     second = layout(types.operand, p.a.transposed ? k : m, p.a.transposed ? m : k, p.a, stack);
-    addend = layout(CUDA_R_32F, m, n, p.addend, stack);
-    result = layout(CUDA_R_32F, m, n, p.c, stack);
+    const cudaDataType_t type = p.result == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    addend = layout(type, m, n, p.addend, stack);
+    result = layout(type, m, n, p.c, stack);
     choose(p);
   }
 
@@ -129,6 +131,11 @@ struct Plan {
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
            static_cast<uint64_t>(CudaDevice::kBlasWorkspace));
+    // Where a long sum is split, its parts must not be rounded to the type of the result.
+    if (p.result != DType::f32) {
+      prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+             static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+    }
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, p.b.alignment);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, p.a.alignment);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, p.addend.alignment);
@@ -138,8 +145,10 @@ struct Plan {
     check(cublasLtMatmulAlgoGetHeuristic(p.blas, operation.get(), first.get(), second.get(),
                                          addend.get(), result.get(), made, 1, &best, &found));
     if (found == 0) {
-      fail_runtime("cuBLASLt has no algorithm for {} products of {} x {} x {} in {}", p.shape.stack,
-                   p.shape.m, p.shape.n, p.shape.k, enum_name(p.precision));
+      fail_runtime(
+          "cuBLASLt has no algorithm for {} products of {} x {} x {} in {} with results in {}",
+          p.shape.stack, p.shape.m, p.shape.n, p.shape.k, enum_name(p.precision),
+          name_of(p.result));
     }
     algorithm = best.algo;
   }
@@ -156,12 +165,17 @@ const Plan& plan_of(const Product& product) {
 }  // namespace
 
 void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
-          const GemmScale& scale, const GemmOperand& a, const GemmOperand& b, const float* addend,
-          float* c) {
-  const int64_t size = shape.m * shape.n, operand_size = types_of(precision).operand_size;
+          const GemmScale& scale, const GemmOperand& a, const GemmOperand& b,
+          const GemmResult& result) {
+  const int64_t size = shape.m * shape.n;
+  const int64_t operand_size = types_of(precision).operand_size, c_size = size_of(result.type);
   if (shape.stack == 0 || size == 0) return;
   if (shape.k == 0) fail_runtime("gemm: an empty sum of {} x {} products", shape.m, shape.n);
-  if (scale.beta == 0.0f) addend = c;
+  if (result.type != DType::f32 &&
+      (result.type != DType::bf16 || precision != MatmulPrecision::bf16)) {
+    fail_runtime("gemm: no results in {} from operands in {}", name_of(result.type),
+                 enum_name(precision));
+  }
   for (int64_t begin = 0; begin < shape.stack; begin += kMostInStack) {
     const int64_t count = std::min(kMostInStack, shape.stack - begin);
     const auto at = [&](const GemmOperand& x) {
@@ -171,20 +185,22 @@ void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
       const int64_t stride_bytes = count > 1 ? x.stride * operand_size : 0;
       return {x.row_stride, x.stride, x.transposed, alignment_of(at(x), stride_bytes)};
     };
-    const auto packed = [&](const float* x) -> Product::Place {
-      return {shape.n, size, false, alignment_of(x, count > 1 ? size * int64_t{4} : 0)};
+    const auto packed = [&](const void* x) -> Product::Place {
+      return {shape.n, size, false, alignment_of(x, count > 1 ? size * c_size : 0)};
     };
-    const float* added = addend + begin * size;
-    float* out = c + begin * size;
+    char* c = static_cast<char*>(result.c) + begin * size * c_size;
+    const char* addend =
+        scale.beta == 0.0f ? c : static_cast<const char*>(result.addend) + begin * size * c_size;
     const Plan& plan = plan_of({device.blas(),
                                 precision,
+                                result.type,
                                 {count, shape.m, shape.n, shape.k},
                                 place(a),
                                 place(b),
-                                packed(added),
-                                packed(out)});
+                                packed(addend),
+                                packed(c)});
     check(cublasLtMatmul(device.blas(), plan.operation.get(), &scale.alpha, at(b), plan.first.get(),
-                         at(a), plan.second.get(), &scale.beta, added, plan.addend.get(), out,
+                         at(a), plan.second.get(), &scale.beta, addend, plan.addend.get(), c,
                          plan.result.get(), &plan.algorithm, device.blas_workspace(),
                          static_cast<size_t>(CudaDevice::kBlasWorkspace), device.stream()));
   }

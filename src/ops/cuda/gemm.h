@@ -6,6 +6,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "ops/precision.h"
+#include "tensor/dtype.h"
 
 namespace dashlm::cuda {
 
@@ -29,12 +30,20 @@ struct GemmScale {
   float beta = 0.0f;  // with 0, the addend is not read
 };
 
-// C = alpha · op(A) · op(B) + beta · addend for op(A) (m, k), op(B) (k, n), and C and addend (m, n)
-// f32 without gaps, each a stack. Sums in fp32. The addend may be C; C must not overlap A or B.
+// C and what is added to it, of one type: f32, or bf16 where the operands are. Each a stack of
+// (m, n) without gaps; the addend may be C.
+struct GemmResult {
+  void* c;
+  const void* addend = nullptr;
+  DType type = DType::f32;
+};
+
+// C = alpha · op(A) · op(B) + beta · addend for op(A) (m, k), op(B) (k, n), and C and addend (m,
+// n). Sums in fp32, rounded once. C must not overlap A or B.
 //
 // What cuBLASLt chose for a shape is remembered until the process ends.
 void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
-          const GemmScale& scale, const GemmOperand& a, const GemmOperand& b, const float* addend,
-          float* c);
+          const GemmScale& scale, const GemmOperand& a, const GemmOperand& b,
+          const GemmResult& result);
 
 }  // namespace dashlm::cuda

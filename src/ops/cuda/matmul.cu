@@ -145,7 +145,9 @@ class RoundedStack {
     }
   }
 
-  GemmOperand operand() const { return {rounded_.data, stride_, rounded_.dim(1) * stride_}; }
+  GemmOperand operand(bool transposed) const {
+    return {rounded_.data, stride_, rounded_.dim(1) * stride_, transposed};
+  }
 
  private:
   template <class T>
@@ -162,7 +164,36 @@ class RoundedStack {
 
 GemmOperand operand_of(const Tensor& x, bool transposed = false) {
   const int64_t rows = x.dim(x.rank() - 2), cols = x.dim(x.rank() - 1);
-  return {x.f32(), cols, rows * cols, transposed};
+  return {x.data, cols, rows * cols, transposed};
+}
+
+// A stack as products in `precision` take it: itself for fp32, else a rounded copy in scratch.
+class StackOperand {
+ public:
+  StackOperand(Context& context, const std::string& name, const Tensor& stack,
+               MatmulPrecision precision)
+      : stack_(stack) {
+    if (precision != MatmulPrecision::fp32) rounded_.emplace(context, name, stack, precision);
+  }
+
+  // To be called before operand(); null state: all blocks are active.
+  void fill(const Context& context, const int32_t* state = nullptr) const {
+    if (rounded_) rounded_->fill(context, stack_, state);
+  }
+  GemmOperand operand(bool transposed = false) const {
+    return rounded_ ? rounded_->operand(transposed) : operand_of(stack_, transposed);
+  }
+
+ private:
+  const Tensor& stack_;
+  std::optional<RoundedStack> rounded_;
+};
+
+// In which products of these operands, as they are, are taken.
+MatmulPrecision precision_of(const Tensor& a, const Tensor& b) {
+  if (a.dtype == b.dtype && a.dtype == DType::f32) return MatmulPrecision::fp32;
+  if (a.dtype == b.dtype && a.dtype == DType::bf16) return MatmulPrecision::bf16;
+  fail_runtime("matmul: {} and {} must both be f32 or both bf16", a.text(), b.text());
 }
 
 // --- The peak
@@ -195,7 +226,7 @@ class Event {
 
 }  // namespace
 
-void matmul(Context& context, const Tensor& c, const float* addend, const Tensor& a,
+void matmul(Context& context, const Tensor& c, const Tensor* addend, const Tensor& a,
             const Tensor& b, const MatmulOptions& options) {
   if (context.planning() || c.elements() == 0) return;
   const int row = c.rank() - 2, col = c.rank() - 1;
@@ -203,47 +234,61 @@ void matmul(Context& context, const Tensor& c, const float* addend, const Tensor
   CudaDevice& device = device_of(context);
   if (k == 0) {  // a sum without terms, which cuBLASLt does not know
     if (!addend) return device.clear(c.data, c.bytes());
-    if (addend != c.f32()) device.copy(c.data, addend, c.bytes());
+    if (addend->data != c.data) device.copy(c.data, addend->data, c.bytes());
     return;
   }
   const int64_t stack = c.rank() == 3 ? c.dim(0) : 1;
-  gemm(device, MatmulPrecision::fp32, {stack, c.dim(row), c.dim(col), k},
+  gemm(device, precision_of(a, b), {stack, c.dim(row), c.dim(col), k},
        {options.alpha, addend ? 1.0f : 0.0f}, operand_of(a, options.transpose_a),
-       operand_of(b, options.transpose_b), addend, c.f32());
+       operand_of(b, options.transpose_b),
+       {.c = c.data, .addend = addend ? addend->data : nullptr, .type = c.dtype});
 }
 
 void update_factors(Context& context, const Tensor& factors, const Tensor& blocks, FactorSide side,
-                    float beta, float weight) {
+                    float beta, float weight, MatmulPrecision precision) {
+  const ArenaScope scope(context.scratch);
+  const StackOperand g(context, "rounded blocks", blocks, precision);
   if (context.planning() || factors.elements() == 0) return;
+  g.fill(context);
   const bool left = side == FactorSide::left;
   const int64_t stack = factors.dim(0), n = factors.dim(1), k = blocks.dim(left ? 2 : 1);
-  gemm(device_of(context), MatmulPrecision::fp32, {stack, n, n, k}, {weight, beta},
-       operand_of(blocks, !left), operand_of(blocks, left), factors.f32(), factors.f32());
+  gemm(device_of(context), precision, {stack, n, n, k}, {weight, beta}, g.operand(!left),
+       g.operand(left), {.c = factors.f32(), .addend = factors.f32()});
   mirror(context, {.c = factors.f32(), .product = factors.f32(), .blocks = stack, .n = n});
+}
+
+void multiply_blocks(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
+                     MatmulPrecision precision) {
+  const ArenaScope scope(context.scratch);
+  const StackOperand left(context, "rounded A", a, precision);
+  const StackOperand right(context, "rounded B", b, precision);
+  if (context.planning() || c.elements() == 0) return;
+  left.fill(context);
+  right.fill(context);
+  gemm(device_of(context), precision, {c.dim(0), c.dim(1), c.dim(2), a.dim(2)}, {}, left.operand(),
+       right.operand(), {.c = c.f32()});
 }
 
 void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
                       const SymmetricMatmul& options) {
   using Inactive = SymmetricMatmul::Inactive;
   const bool keeps = options.state && options.inactive == Inactive::keep;
-  const bool rounds = options.precision != MatmulPrecision::fp32;
   const bool same = a.data && a.data == b.data;
   const ArenaScope scope(context.scratch);
   // Where inactive blocks of C are to stay, the product must go elsewhere.
   const Tensor product = keeps ? context.scratch.take("symmetric product", c.shape) : c;
-  std::optional<RoundedStack> rounded_a, rounded_b;
-  if (rounds) rounded_a.emplace(context, "rounded A", a, options.precision);
-  if (rounds && !same) rounded_b.emplace(context, "rounded B", b, options.precision);
+  const StackOperand left(context, "rounded A", a, options.precision);
+  std::optional<StackOperand> other;
+  if (!same) other.emplace(context, "rounded B", b, options.precision);
   if (context.planning() || c.elements() == 0) return;
 
   const int32_t* state = options.state ? options.state->i32() : nullptr;
-  if (rounded_a) rounded_a->fill(context, a, state);
-  if (rounded_b) rounded_b->fill(context, b, state);
-  const GemmOperand left = rounded_a ? rounded_a->operand() : operand_of(a);
-  const GemmOperand right = rounded_b ? rounded_b->operand() : rounds ? left : operand_of(b);
+  left.fill(context, state);
+  if (other) other->fill(context, state);
+  const StackOperand& right = other ? *other : left;
   const int64_t stack = c.dim(0), n = c.dim(1);
-  gemm(device_of(context), options.precision, {stack, n, n, n}, {options.alpha, options.beta}, left,
-       right, c.f32(), product.f32());
+  gemm(device_of(context), options.precision, {stack, n, n, n}, {options.alpha, options.beta},
+       left.operand(), right.operand(), {.c = product.f32(), .addend = c.f32()});
   const float* inactive = options.inactive == Inactive::copy_b   ? b.f32()
                           : options.inactive == Inactive::copy_a ? a.f32()
                                                                  : nullptr;
@@ -260,7 +305,7 @@ void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, con
   launch(stream_of(context), scale_rows, for_tiles(divide_up(rows, kTileRows)), weighted.f32(),
          vectors.f32(), weights.f32(), rows, n);
   gemm(device_of(context), MatmulPrecision::fp32, {stack, n, n, n}, {}, operand_of(vectors, true),
-       operand_of(weighted), nullptr, product.f32());
+       operand_of(weighted), {.c = product.f32()});
   mirror(context,
          {.c = c.f32(), .product = product.f32(), .blocks = stack, .n = n, .state = state.i32()});
 }

@@ -17,10 +17,12 @@
 namespace dashlm::cuda {
 
 // --- matmul.cu: products through cuBLASLt. `addend` may be null, or C itself.
-void matmul(Context& context, const Tensor& c, const float* addend, const Tensor& a,
+void matmul(Context& context, const Tensor& c, const Tensor* addend, const Tensor& a,
             const Tensor& b, const MatmulOptions& options);
 void update_factors(Context& context, const Tensor& factors, const Tensor& blocks, FactorSide side,
-                    float beta, float weight);
+                    float beta, float weight, MatmulPrecision precision);
+void multiply_blocks(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
+                     MatmulPrecision precision);
 void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
                       const SymmetricMatmul& options);
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
@@ -35,7 +37,7 @@ void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const Ten
               const Tensor& weight, float eps);
 void rms_norm_backward(Context& context, const Tensor& d_x, const Tensor& d_weight,
                        const Tensor& d_out, const Tensor& x, const Tensor& rstd,
-                       const Tensor& weight);
+                       const Tensor& weight, const Tensor* rounded);
 void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
           RopeDirection direction, int64_t first_position);
 void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
@@ -48,12 +50,13 @@ void cached_attention(Context& context, const Tensor& out, const Tensor& keys, c
 void swiglu(Context& context, const Tensor& out, const Tensor& gate_up);
 void swiglu_backward(Context& context, const Tensor& d_gate_up, const Tensor& d_out,
                      const Tensor& gate_up);
-void cross_entropy(Context& context, const Tensor& losses, const Tensor& logits,
-                   const Tensor& targets, float scale);
+void cross_entropy(Context& context, const Tensor& losses, const Tensor& gradient,
+                   const Tensor& logits, const Tensor& targets, float scale);
 void cross_entropy_loss(Context& context, const Tensor& losses, const Tensor& logits,
                         const Tensor& targets);
-double sum(Context& context, const Tensor& x);
-double sum_of_squares(Context& context, const Tensor& x);
+void add_sum(Context& context, const Tensor& total, const Tensor& x);
+void add_sum_of_squares(Context& context, const Tensor& total, const Tensor& x);
+void convert(Context& context, const Tensor& out, const Tensor& in);
 
 // --- optimizer operations: adamw.cu, blocks.cu
 void adamw(Context& context, const Tensor& weights, const Tensor& gradients, const Tensor& places,
@@ -94,5 +97,7 @@ void spectral_root(Context& context, const Tensor& weights, const Tensor& larges
                    const Tensor& state, const SpectralRoot& options);
 void store_roots(Context& context, const Tensor& roots, const Tensor& result,
                  const Tensor* multiplier, const Tensor& state);
+void report_roots(Context& context, const RootReports& reports, const Tensor& state,
+                  const Tensor& unit, bool iterative);
 
 }  // namespace dashlm::cuda

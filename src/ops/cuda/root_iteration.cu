@@ -199,6 +199,31 @@ __global__ void scale_roots(StackChunks chunks, float* roots, const float* resul
   }
 }
 
+// --- report_roots
+
+// What report_roots_kernel reads and writes, each (S).
+struct ReportArrays {
+  int32_t *status, *failures;
+  float *scale, *condition;
+  const int32_t* state;
+  const float* unit;
+};
+
+__global__ void report_roots_kernel(int64_t blocks, ReportArrays r, bool iterative) {
+  for (int64_t s = first_element(); s < blocks; s += element_step()) {
+    const int32_t state = r.state[s];
+    const bool failed = state & kFailed, zero = state & kZero;
+    const bool late = (state & kLate) || (iterative && (state & kActive));
+    const RootStatus status = failed ? RootStatus::failed
+                              : late ? RootStatus::out_of_steps
+                                     : RootStatus::ok;
+    r.status[s] = static_cast<int32_t>(status);
+    r.failures[s] = failed ? r.failures[s] + 1 : 0;
+    r.scale[s] = zero ? 0.0f : r.scale[s] * r.unit[s];
+    if (zero) r.condition[s] = 0.0f;
+  }
+}
+
 // Bits of a magnitude for each block, zero at first.
 Tensor take_magnitudes(Context& context, int64_t blocks) {
   const Tensor largest = context.scratch.take("largest magnitudes", {blocks}, DType::i32);
@@ -266,6 +291,16 @@ void store_roots(Context& context, const Tensor& roots, const Tensor& result,
          factor);
   launch(stream_of(context), scale_roots, chunks.shape(), chunks, roots.f32(), result.f32(), factor,
          state.i32());
+}
+
+void report_roots(Context& context, const RootReports& reports, const Tensor& state,
+                  const Tensor& unit, bool iterative) {
+  if (context.planning()) return;
+  const int64_t blocks = state.elements();
+  const ReportArrays arrays{reports.status.i32(), reports.failures.i32(),
+                            reports.scale.f32(),  reports.condition.f32(),
+                            state.i32(),          unit.f32()};
+  launch(stream_of(context), report_roots_kernel, for_elements(blocks), blocks, arrays, iterative);
 }
 
 }  // namespace dashlm::cuda

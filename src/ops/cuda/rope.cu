@@ -1,5 +1,5 @@
+#include "ops/cuda/load_store.cuh"
 #include "ops/cuda/operations.h"
-#include "ops/cuda/support.cuh"
 
 namespace dashlm::cuda {
 namespace {
@@ -9,20 +9,27 @@ struct Rotation {
   int64_t heads, all_heads, width;  // rotated, present, and h
   int64_t first_position;
   float sign;  // of the angles
+  bool aligned;
 };
 
-// A block per row, in which a warp takes a head at a time.
-__global__ void rotate(float* x, const float* table, Rotation r) {
-  const int64_t lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+// A block per row: groups of a head lie along its x, heads along its y.
+template <class T>
+__global__ void rotate(T* x, const float* table, Rotation r) {
   for (int64_t i = blockIdx.x; i < r.rows; i += gridDim.x) {
-    const float* angle = table + (r.first_position + i % r.length) * r.width;
-    for (int64_t head = warp; head < r.heads; head += blockDim.x / kWarp) {
-      float* pair = x + (i * r.all_heads + head) * r.width;
-      for (int64_t j = 2 * lane; j < r.width; j += 2 * kWarp) {
-        const float cosine = angle[j], sine = r.sign * angle[j + 1];
-        const float a = pair[j], b = pair[j + 1];
-        pair[j] = a * cosine - b * sine;
-        pair[j + 1] = a * sine + b * cosine;
+    const float* angles = table + (r.first_position + i % r.length) * r.width;
+    for (int64_t head = threadIdx.y; head < r.heads; head += blockDim.y) {
+      T* pairs = x + (i * r.all_heads + head) * r.width;
+      for (int64_t j = first_in_row(); j < r.width; j += step_in_row()) {
+        const Group angle = load_group(angles + j, r.width - j, r.aligned);
+        Group pair = load_group(pairs + j, r.width - j, r.aligned);
+#pragma unroll
+        for (int k = 0; k < kGroup; k += 2) {
+          const float cosine = angle.at[k], sine = r.sign * angle.at[k + 1];
+          const float a = pair.at[k], b = pair.at[k + 1];
+          pair.at[k] = a * cosine - b * sine;
+          pair.at[k + 1] = a * sine + b * cosine;
+        }
+        store_group(pairs + j, pair, r.width - j, r.aligned);
       }
     }
   }
@@ -33,15 +40,22 @@ __global__ void rotate(float* x, const float* table, Rotation r) {
 void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
           RopeDirection direction, int64_t first_position) {
   if (context.planning()) return;
-  const Rotation rotation = {.rows = x.dim(0) * x.dim(1),
-                             .length = x.dim(1),
-                             .heads = heads,
-                             .all_heads = x.dim(2),
-                             .width = x.dim(3),
-                             .first_position = first_position,
-                             .sign = direction == RopeDirection::forward ? 1.0f : -1.0f};
-  launch(stream_of(context), rotate, for_elements(rotation.rows * kThreads), x.f32(), table.f32(),
-         rotation);
+  Rotation rotation = {
+      .rows = x.dim(0) * x.dim(1),
+      .length = x.dim(1),
+      .heads = heads,
+      .all_heads = x.dim(2),
+      .width = x.dim(3),
+      .first_position = first_position,
+      .sign = direction == RopeDirection::forward ? 1.0f : -1.0f,
+      .aligned = groups_aligned(x.dim(3), static_cast<char*>(x.data), table.f32())};
+  LaunchShape shape = for_rows(rotation.rows, 1);
+  const int64_t groups = std::clamp<int64_t>(divide_up(rotation.width, kGroup), 1, kThreads);
+  shape.block = dim3(static_cast<unsigned>(groups),
+                     static_cast<unsigned>(std::clamp<int64_t>(heads, 1, kThreads / groups)));
+  with_type(x, [&]<class T>(T) {
+    launch(stream_of(context), rotate<T>, shape, x.as<T>(), table.f32(), rotation);
+  });
 }
 
 }  // namespace dashlm::cuda

@@ -117,14 +117,21 @@ struct Vectors {
   int64_t elements() const { return blocks * pool * stride; }
 };
 
-// Uniform in [-1, 1): four 16-bit numbers from each 64 random bits.
-__global__ void start_vectors(Vectors all, float* v, const int64_t* ids, DeviceRandom random) {
+// Ids of some blocks, which kernels are given by value: a copy from host memory would wait for all
+// work before it.
+struct BlockIds {
+  static constexpr int64_t kMost = 256;
+  int64_t of[kMost];
+};
+
+// Uniform in [-1, 1): four 16-bit numbers from each 64 random bits. At most BlockIds::kMost blocks.
+__global__ void start_vectors(Vectors all, float* v, BlockIds ids, DeviceRandom random) {
   const int64_t per_vector = all.stride / 4;
   const int64_t fours = all.blocks * all.pool * per_vector;
   for (int64_t four = first_element(); four < fours; four += element_step()) {
     const int64_t vector = four / per_vector, place = four - vector * per_vector;
     const int64_t s = vector / all.pool, k = vector - s * all.pool;
-    const uint64_t bits = random.bits((static_cast<uint64_t>(ids[s]) << 32) +
+    const uint64_t bits = random.bits((static_cast<uint64_t>(ids.of[s]) << 32) +
                                       static_cast<uint64_t>(k * all.stride + place));
     for (int i = 0; i < 4; ++i) {
       const auto word = static_cast<int16_t>(static_cast<uint16_t>(bits >> (16 * i)));
@@ -224,13 +231,20 @@ LaunchShape shape_of_product(const Vectors& all) {
   return {dim3(static_cast<unsigned>(tiles < kMostBlocks ? tiles : kMostBlocks)), dim3(kThreads)};
 }
 
-// out, which is zero before, becomes the estimates; v and product are overwritten.
+// out, which is zero before, becomes the estimates; v and product are overwritten. ids (S) are on
+// the host.
 void iterate(cudaStream_t stream, const Vectors& all, float* out, const float* matrices,
              const int64_t* ids, float* v, float* product, const PowerIteration& options) {
   const DeviceRandom random(options.seed, Purpose::power_iteration,
                             static_cast<uint64_t>(options.step));
   const LaunchShape warps = for_warps(all.blocks * all.pool);
-  launch(stream, start_vectors, for_elements(all.elements() / 4), all, v, ids, random);
+  for (int64_t first = 0; first < all.blocks; first += BlockIds::kMost) {
+    const Vectors some(std::min(BlockIds::kMost, all.blocks - first), all.pool, all.n);
+    BlockIds some_ids = {};
+    std::copy_n(ids + first, some.blocks, some_ids.of);
+    launch(stream, start_vectors, for_elements(some.elements() / 4), some,
+           v + first * all.pool * all.stride, some_ids, random);
+  }
   launch(stream, normalize_vectors, warps, all, v, nullptr);
   for (int64_t step = 1; step <= options.steps; ++step) {
     launch(stream, multiply_vectors, shape_of_product(all), all, product, v, matrices);
@@ -282,15 +296,13 @@ void power_iteration(Context& context, const Tensor& out, const Tensor& matrix,
   const Shape shape = {batch, one.pool, one.stride};
   const Tensor v = context.scratch.take("vectors", shape);
   const Tensor product = context.scratch.take("products", shape);
-  const Tensor ids = context.scratch.take("block ids", {blocks}, DType::i64);
   if (context.planning()) return;
-  context.device.upload(ids.data, options.block_ids.data(), ids.bytes());
   context.device.clear(out.data, out.bytes());
   for (int64_t begin = 0; begin < blocks; begin += batch) {
     const int64_t count = std::min(batch, blocks - begin);
     iterate(stream_of(context), Vectors(count, one.pool, one.n), out.f32() + begin,
-            matrix.f32() + begin * one.n * one.n, ids.as<int64_t>() + begin, v.f32(), product.f32(),
-            options);
+            matrix.f32() + begin * one.n * one.n, options.block_ids.data() + begin, v.f32(),
+            product.f32(), options);
   }
 }
 

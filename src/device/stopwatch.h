@@ -1,0 +1,56 @@
+// How long a device works on each phase of something, measured without waiting for it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "device/device.h"
+
+namespace dashlm {
+
+class Stopwatch {
+ public:
+  // Counts what the device is given while this exists towards the phase, which profilers show as a
+  // range of this name. A phase may come any number of times; the name must outlive the stopwatch.
+  class Phase {
+   public:
+    Phase(Stopwatch& stopwatch, Device& device, const char* name)
+        : stopwatch_(stopwatch),
+          device_(device),
+          name_(name),
+          range_(device, name),
+          begin_(device.mark()) {}
+    ~Phase() { stopwatch_.intervals_.push_back({name_, begin_, device_.mark()}); }
+    Phase(const Phase&) = delete;
+    Phase& operator=(const Phase&) = delete;
+
+   private:
+    Stopwatch& stopwatch_;
+    Device& device_;
+    const char* name_;
+    DeviceRange range_;
+    TimeMark begin_;
+  };
+
+  // Forgets all phases.
+  void restart() { intervals_.clear(); }
+
+  // Of the phase by this name, all its times together; 0 if there was none. Waits until the device
+  // is through with them.
+  double milliseconds(std::string_view name) const {
+    double sum = 0;
+    for (const Interval& interval : intervals_) {
+      if (interval.name == name) sum += interval.end.milliseconds_since(interval.begin);
+    }
+    return sum;
+  }
+
+ private:
+  struct Interval {
+    std::string_view name;
+    TimeMark begin, end;
+  };
+  std::vector<Interval> intervals_;
+};
+
+}  // namespace dashlm
