@@ -50,14 +50,13 @@ class RootBench {
         scratch_(device, "bench scratch"),
         method_(make_inverse_root(config)),
         exponent_(exponent),
-        ids_(static_cast<size_t>(shape[0])),
-        reports_(ids_.size()) {
+        ids_(static_cast<size_t>(shape[0])) {
     std::iota(ids_.begin(), ids_.end(), int64_t{0});
-    for (Tensor* tensor : {&factors_, &roots_}) *tensor = memory_.take("factors", shape);
+    take(shape);
     run();
     memory_.commit();
     scratch_.commit();
-    for (Tensor* tensor : {&factors_, &roots_}) *tensor = memory_.take("factors", shape);
+    take(shape);
   }
 
   void set_factors(const std::vector<float>& host) {
@@ -68,7 +67,7 @@ class RootBench {
     device_.download(host.data(), roots_.data, roots_.bytes());
     return host;
   }
-  const std::vector<RootReport>& reports() const { return reports_; }
+  std::vector<RootReport> reports() const { return read_reports(device_, reports_); }
 
   // Returns the floating-point operations of one run.
   double run() {
@@ -81,13 +80,19 @@ class RootBench {
   }
 
  private:
+  void take(const Shape& shape) {
+    factors_ = memory_.take("factors", shape);
+    roots_ = memory_.take("roots", shape);
+    reports_ = RootReports::take(memory_, shape[0]);
+  }
+
   Device& device_;
   Arena memory_, scratch_;
   Tensor factors_, roots_;  // (S, n, n)
   std::unique_ptr<InverseRoot> method_;
   double exponent_;
   std::vector<int64_t> ids_;
-  std::vector<RootReport> reports_;
+  RootReports reports_;
 };
 
 // --- Speed
@@ -137,9 +142,10 @@ Json time_method(Device& device, const Options& options, const std::string& text
     flops = bench.run();
     best = std::min(best, timer.seconds());
   }
-  const auto failed =
-      std::count_if(bench.reports().begin(), bench.reports().end(),
-                    [](const RootReport& report) { return report.status == RootStatus::failed; });
+  const std::vector<RootReport> reports = bench.reports();
+  const auto failed = std::count_if(reports.begin(), reports.end(), [](const RootReport& report) {
+    return report.status == RootStatus::failed;
+  });
   return {{"method", text},
           {"exponent", options.exponent},
           {"n", n},

@@ -1,6 +1,5 @@
 #include "optim/adamw.h"
 
-#include "base/timer.h"
 #include "ops/adamw.h"
 
 namespace dashlm {
@@ -39,7 +38,8 @@ std::vector<Tensor> Adamw::state() const {
 }
 
 void Adamw::update(Context& context, const UpdateStep& step) {
-  const Timer timer;
+  stopwatch_.restart();
+  const Stopwatch::Phase phase(stopwatch_, context.device, "update");
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const StackState& state = stacks_[i];
     const double decay = blocks_.stacks()[i].vector ? 0.0 : config_.weight_decay;
@@ -53,7 +53,6 @@ void Adamw::update(Context& context, const UpdateStep& step) {
            .gradient_scale = static_cast<float>(step.gradient_scale),
            .step = step.update});
   }
-  times_ = {.update = timer.milliseconds()};
 }
 
 }  // namespace dashlm

@@ -2,6 +2,7 @@
 // State: two moments, 8 bytes a parameter.
 #pragma once
 
+#include "device/stopwatch.h"
 #include "optim/optimizer.h"
 #include "optim/stack_places.h"
 
@@ -15,7 +16,7 @@ class Adamw final : public Optimizer {
   void initialize(Context& context) override;
   void update(Context& context, const UpdateStep& step) override;
   std::vector<Tensor> state() const override;
-  UpdateTimes times() const override { return times_; }
+  UpdateTimes times() const override { return {.update = stopwatch_.milliseconds("update")}; }
 
  private:
   // Of one stack of N blocks (r, c).
@@ -28,7 +29,7 @@ class Adamw final : public Optimizer {
   const BlockLayout blocks_;
   Tensor weights_, gradients_;
   std::vector<StackState> stacks_;  // as blocks_.stacks()
-  UpdateTimes times_;
+  Stopwatch stopwatch_;             // of the last update
 };
 
 }  // namespace dashlm

@@ -5,8 +5,6 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/timer.h"
-#include "ops/matmul.h"
 #include "ops/stack_linalg.h"
 
 namespace dashlm {
@@ -26,11 +24,6 @@ double bias_correction(double beta, int64_t update) {
 // The weight of a new term beside `beta`; beta = 1 means a plain sum.
 float new_weight(double beta) {
   return static_cast<float>(beta < 1 ? 1.0 - beta : 1.0);
-}
-
-template <class T>
-void upload(Context& context, const Tensor& to, const std::vector<T>& from) {
-  context.device.upload(to.as<T>(), from.data(), to.bytes());
 }
 
 }  // namespace
@@ -54,19 +47,21 @@ Dash::Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& we
     if (config.momentum > 0) state.velocity = arena.take("velocity", shape);
     stacks_.push_back(std::move(state));
   }
+  int64_t reports = 0;
   for (const FactorStack& stack : blocks_.factor_stacks()) {
     inverse_root_->check_exponent(exponent_of(stack));
     const int64_t count = std::ssize(stack.factors);
     FactorState state;
     state.factors = arena.take("factors", {count, stack.size, stack.size});
     state.roots = arena.take("roots", {count, stack.size, stack.size});
-    state.failures = arena.take("failures", {count}, DType::i32);
+    state.first_report = reports;
+    reports += count;
     for (const Factor& factor : stack.factors) {
       state.ids.push_back(2 * blocks_.blocks()[factor.block].id + (factor.right ? 1 : 0));
     }
-    state.reports.resize(stack.factors.size());
     factor_stacks_.push_back(std::move(state));
   }
+  reports_ = RootReports::take(arena, reports);
 }
 
 // Averages start at zero; a root that was never computed is the identity.
@@ -79,9 +74,9 @@ void Dash::initialize(Context& context) {
   }
   for (const FactorState& state : factor_stacks_) {
     context.device.clear(state.factors.data, state.factors.bytes());
-    context.device.clear(state.failures.data, state.failures.bytes());
     identity_plus(context, state.roots, {1.0f}, {0.0f}, state.factors);
   }
+  reports_.clear(context);
 }
 
 // Named by block.
@@ -99,22 +94,35 @@ std::vector<Tensor> Dash::state() const {
       const std::string name = blocks_.name_of(blocks_.factor_stacks()[i].factors[at]);
       tensors.push_back(entry_of_stack(state.factors, at, name));
       tensors.push_back(entry_of_stack(state.roots, at, "root of " + name));
-      tensors.push_back(entry_of_stack(state.failures, at, "failures of " + name));
+      tensors.push_back(entry_of_stack(
+          reports_.failures, static_cast<size_t>(state.first_report) + at, "failures of " + name));
     }
   }
   sort_by_name(tensors);
   return tensors;
 }
 
+// The host gives all work away before it looks at what became of the roots.
 void Dash::update(Context& context, const UpdateStep& step) {
-  times_ = {};
+  stopwatch_.restart();
+  refreshed_.clear();
   for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, step);
-  Timer timer;
-  refresh_roots(context, step.update);
-  times_.roots = timer.milliseconds();
-  timer.restart();
-  for (size_t i = 0; i < stacks_.size(); ++i) apply(context, i, step);
-  times_.update = timer.milliseconds();
+  {
+    const Stopwatch::Phase phase(stopwatch_, context.device, "roots");
+    refresh_roots(context, step.update);
+  }
+  {
+    const Stopwatch::Phase phase(stopwatch_, context.device, "update");
+    for (size_t i = 0; i < stacks_.size(); ++i) apply(context, i, step);
+  }
+  if (!context.planning() && !refreshed_.empty()) check_failures(context);
+}
+
+UpdateTimes Dash::times() const {
+  return {.pack = stopwatch_.milliseconds("pack"),
+          .factors = stopwatch_.milliseconds("factors"),
+          .roots = stopwatch_.milliseconds("roots"),
+          .update = stopwatch_.milliseconds("update")};
 }
 
 // Enough blocks at a time to share out, few enough that what one operation leaves is still in cache
@@ -138,16 +146,17 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
     if (range.count == 0) return;
     const Tensor& factors = factor_stacks_[range.stack].factors;
     update_factors(context, factors.rows(range.first + begin, gradient.dim(0)), gradient, side,
-                   beta_factors, new_weight(config_.beta_factors));
+                   beta_factors, new_weight(config_.beta_factors), config_.product_precision());
   };
   for_batches(shape, [&](int64_t begin, int64_t count) {
     const ArenaScope scope(context.scratch);
     const Tensor gradient = context.scratch.take("gradient", {count, shape.rows, shape.cols});
-    Timer timer;
-    pack_blocks(context, gradient, gradients_, state.places.offsets.rows(begin, count),
-                static_cast<float>(step.gradient_scale));
-    times_.pack += timer.milliseconds();
-    timer.restart();
+    {
+      const Stopwatch::Phase phase(stopwatch_, context.device, "pack");
+      pack_blocks(context, gradient, gradients_, state.places.offsets.rows(begin, count),
+                  static_cast<float>(step.gradient_scale));
+    }
+    const Stopwatch::Phase phase(stopwatch_, context.device, "factors");
     update_side(shape.left, FactorSide::left, begin, gradient);
     update_side(shape.right, FactorSide::right, begin, gradient);
     update_average(context, state.mean.rows(begin, count), gradient,
@@ -157,7 +166,6 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
       update_square_average(context, state.variance.rows(begin, count), gradient,
                             static_cast<float>(beta), new_weight(beta));
     }
-    times_.factors += timer.milliseconds();
   });
 }
 
@@ -180,7 +188,7 @@ void Dash::refresh_roots(Context& context, int64_t update) {
 }
 
 void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {
-  FactorState& state = factor_stacks_[range.stack];
+  const FactorState& state = factor_stacks_[range.stack];
   const auto first = static_cast<size_t>(range.first), count = static_cast<size_t>(range.count);
   const Tensor factors = state.factors.rows(range.first, range.count);
   const Tensor roots = state.roots.rows(range.first, range.count);
@@ -194,32 +202,30 @@ void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {
        .block_ids = std::span(state.ids).subspan(first, count),
        .seed = seed_,
        .step = update},
-      std::span(state.reports).subspan(first, count));
-  if (!context.planning()) count_failures(context, range);
+      reports_.rows(state.first_report + range.first, range.count));
+  refreshed_.push_back(range);
 }
 
-void Dash::count_failures(Context& context, const FactorRange& range) {
-  const FactorState& state = factor_stacks_[range.stack];
-  const Tensor counters = state.failures.rows(range.first, range.count);
-  std::vector<int32_t> failures(static_cast<size_t>(range.count));
-  context.device.download(failures.data(), counters.data, counters.bytes());
-  for (size_t i = 0; i < failures.size(); ++i) {
-    const size_t at = static_cast<size_t>(range.first) + i;
-    if (state.reports[at].status != RootStatus::failed) {
-      failures[i] = 0;
-      continue;
-    }
-    const std::string name = blocks_.name_of(blocks_.factor_stacks()[range.stack].factors[at]);
-    spdlog::warn("{}: no inverse root; its previous one is kept ({} in a row)", name,
-                 ++failures[i]);
-    if (failures[i] >= config_.max_failures) {
-      throw Error(ExitCode::diverged,
-                  fmt::format("{}: its inverse root failed {} times in a row; lower train.lr, or "
-                              "raise optimizer.inverse_root.ridge",
-                              name, failures[i]));
+// Waits for the device.
+void Dash::check_failures(Context& context) {
+  std::vector<int32_t> failures(static_cast<size_t>(reports_.failures.elements()));
+  context.device.download(failures.data(), reports_.failures.data, reports_.failures.bytes());
+  for (const FactorRange& range : refreshed_) {
+    const int64_t first = factor_stacks_[range.stack].first_report;
+    for (int64_t at = range.first; at < range.first + range.count; ++at) {
+      const int32_t in_a_row = failures[static_cast<size_t>(first + at)];
+      if (in_a_row == 0) continue;
+      const FactorStack& stack = blocks_.factor_stacks()[range.stack];
+      const std::string name = blocks_.name_of(stack.factors[static_cast<size_t>(at)]);
+      spdlog::warn("{}: no inverse root; its previous one is kept ({} in a row)", name, in_a_row);
+      if (in_a_row >= config_.max_failures) {
+        throw Error(ExitCode::diverged,
+                    fmt::format("{}: its inverse root failed {} times in a row; lower train.lr, or "
+                                "raise optimizer.inverse_root.ridge",
+                                name, in_a_row));
+      }
     }
   }
-  upload(context, counters, failures);
 }
 
 // Directions from averages and roots; weights along them.
@@ -230,6 +236,7 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
   const double decay = shape.vector && !config_.decay_vectors ? 0.0 : config_.weight_decay;
   const double variance_correction =
       config_.grafting == Grafting::adam ? bias_correction(config_.beta_graft, step.update) : 1.0;
+  const MatmulPrecision precision = config_.product_precision();
   const BlockUpdate rule{
       .preconditioned = preconditioned,
       .lr = static_cast<float>(step.lr),
@@ -253,10 +260,10 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
     const Tensor direction = context.scratch.take("direction", mean.shape);
     if (preconditioned && shape.right.count > 0) {
       const Tensor left = context.scratch.take("left", mean.shape);
-      matmul(context, left, roots(shape.left), mean);
-      matmul(context, direction, left, roots(shape.right));
+      multiply_blocks(context, left, roots(shape.left), mean, precision);
+      multiply_blocks(context, direction, left, roots(shape.right), precision);
     } else if (preconditioned) {
-      matmul(context, direction, roots(shape.left), mean);
+      multiply_blocks(context, direction, roots(shape.left), mean, precision);
     }
     apply_block_update(context, weights_, part(state.places.offsets),
                        {.direction = direction,

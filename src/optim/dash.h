@@ -10,6 +10,7 @@
 // any.
 #pragma once
 
+#include "device/stopwatch.h"
 #include "optim/inverse_root/inverse_root.h"
 #include "optim/optimizer.h"
 #include "optim/stack_places.h"
@@ -24,7 +25,7 @@ class Dash final : public Optimizer {
   void initialize(Context& context) override;
   void update(Context& context, const UpdateStep& step) override;
   std::vector<Tensor> state() const override;
-  UpdateTimes times() const override { return times_; }
+  UpdateTimes times() const override;
   std::vector<StackPlan> plan() const override;
   bool statistics_due(int64_t update) const override;
   std::vector<BlockStatistics> statistics(Context& context) const override;
@@ -42,11 +43,10 @@ class Dash final : public Optimizer {
   };
   // Of one stack of S factors of size n.
   struct FactorState {
-    Tensor factors;                   // (S, n, n): L and R
-    Tensor roots;                     // (S, n, n): L̄ and R̄
-    Tensor failures;                  // (S) i32: refreshes in a row that failed
-    std::vector<int64_t> ids;         // (S): of each factor, whatever the stacking and the rank
-    std::vector<RootReport> reports;  // (S): of the last refresh
+    Tensor factors;            // (S, n, n): L and R
+    Tensor roots;              // (S, n, n): L̄ and R̄
+    int64_t first_report = 0;  // where its S entries of reports_ begin
+    std::vector<int64_t> ids;  // (S): of each factor, whatever the stacking and the rank
   };
 
   bool has_variance() const {
@@ -62,7 +62,7 @@ class Dash final : public Optimizer {
   void accumulate(Context& context, size_t stack, const UpdateStep& step);
   void refresh_roots(Context& context, int64_t update);
   void refresh(Context& context, const FactorRange& range, int64_t update);
-  void count_failures(Context& context, const FactorRange& range);
+  void check_failures(Context& context);
   void apply(Context& context, size_t stack, const UpdateStep& step);
 
   const DashConfig config_;
@@ -72,7 +72,9 @@ class Dash final : public Optimizer {
   std::vector<StackState> stacks_;          // as blocks_.stacks()
   std::vector<FactorState> factor_stacks_;  // as blocks_.factor_stacks()
   std::unique_ptr<InverseRoot> inverse_root_;
-  UpdateTimes times_;
+  RootReports reports_;                 // of all stacks, one after the other: of their last refresh
+  std::vector<FactorRange> refreshed_;  // in this update
+  Stopwatch stopwatch_;                 // of the last update
 };
 
 }  // namespace dashlm

@@ -12,12 +12,28 @@ DashConfig DashConfig::shampoo_defaults() {
   return config;
 }
 
+MatmulPrecision DashConfig::product_precision() const {
+  switch (matmul) {
+    case BlockPrecision::fp32:
+      return MatmulPrecision::fp32;
+    case BlockPrecision::tf32:
+      return MatmulPrecision::tf32;
+    case BlockPrecision::bf16:
+      return MatmulPrecision::bf16;
+  }
+  return MatmulPrecision::fp32;
+}
+
 void DashConfig::describe(Schema& s) {
   s.field("block_size", block_size, "B: matrices are cut into blocks of B x B", {1, 65536});
   s.field("stacking", stacking,
           "blocks in one batched call: one, those of a layer's matrix, or all; the weights are the "
           "same");
   s.field("split_qkv", split_qkv, "cut queries, keys and values apart before cutting blocks");
+  s.field(
+      "matmul", matmul,
+      "precision of the operands of G G^T, G^T G and L^(-e) G R^(-e); what is published as fp32 "
+      "is tf32");
   s.field("exponent", exponent,
           "e in L^(-e) G R^(-e); 0.25 as published, up to 0.5 may train better", {1e-3, 4.0});
   s.field("vectors", vectors, "1-D parameters: adamw, or shampoo for one-sided preconditioning");

@@ -40,10 +40,25 @@ struct EnumNames<VectorRule> {
   };
 };
 
+// In what precision matrix products take their operands, see ops/precision.h. Not in fp16, which
+// has no number between 0 and 6e-8: elements of gradients are often smaller than that, and even
+// small ones that are not lose most of their digits.
+enum class BlockPrecision { fp32, tf32, bf16 };
+
+template <>
+struct EnumNames<BlockPrecision> {
+  static constexpr std::pair<BlockPrecision, const char*> names[] = {
+      {BlockPrecision::fp32, "fp32"},
+      {BlockPrecision::tf32, "tf32"},
+      {BlockPrecision::bf16, "bf16"},
+  };
+};
+
 struct DashConfig {
   int64_t block_size = 1024;
   Stacking stacking = Stacking::rank;
   bool split_qkv = false;
+  BlockPrecision matmul = BlockPrecision::fp32;  // of G·Gᵀ, Gᵀ·G and L̄·M̃·R̄
   InverseRootConfig inverse_root;
   double exponent = 0.25;
   // AdamW by default: a norm of d weights would need factors of 8·B bytes a weight and as many
@@ -69,6 +84,7 @@ struct DashConfig {
   static DashConfig shampoo_defaults();
   // The first update that is preconditioned.
   int64_t first_update() const { return start < 0 ? frequency : start; }
+  MatmulPrecision product_precision() const;
 
   void describe(Schema& schema);
 };

@@ -84,11 +84,13 @@ std::vector<BlockStatistics> Dash::statistics(Context& context) const {
                        {"graft_ratio_mean", ratio.mean()},
                        {"graft_ratio_max", ratio.highest}}});
   }
+  const std::vector<RootReport> reports = read_reports(context.device, reports_);
   for (size_t i = 0; i < factor_stacks_.size(); ++i) {
     const FactorState& state = factor_stacks_[i];
+    const auto first = static_cast<size_t>(state.first_report);
     Summary steps, residual, scale, condition;
     double failed = 0, out_of_steps = 0;
-    for (const RootReport& report : state.reports) {
+    for (const RootReport& report : std::span(reports).subspan(first, state.ids.size())) {
       failed += report.status == RootStatus::failed ? 1 : 0;
       out_of_steps += report.status == RootStatus::out_of_steps ? 1 : 0;
       steps.add(report.steps);

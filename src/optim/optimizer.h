@@ -20,7 +20,7 @@ struct UpdateStep {
   double gradient_scale = 1;  // what clipping multiplies gradients by
 };
 
-// Where an update's time went, in ms.
+// Where an update's time on the device went, in ms.
 struct UpdateTimes {
   double pack = 0;     // gathering gradient blocks
   double factors = 0;  // statistics of gradients: factors and moments
@@ -51,13 +51,15 @@ class Optimizer {
 
   // Sets the state that a run starts with. To be called once there is memory.
   virtual void initialize(Context& context) = 0;
-  // Updates the weights from the gradients, which stay as they are. Throws an Error with
-  // ExitCode::diverged when it cannot go on.
+  // Updates the weights from the gradients, which stay as they are. On a GPU the work is queued,
+  // and waited for only where something must be known of it. Throws an Error with
+  // ExitCode::diverged when the run cannot go on.
   virtual void update(Context& context, const UpdateStep& step) = 0;
   // Everything a checkpoint must hold, by name.
   virtual std::vector<Tensor> state() const = 0;
 
-  virtual UpdateTimes times() const { return {}; }  // of the last update
+  // Of the last update; waits for the device to end it.
+  virtual UpdateTimes times() const { return {}; }
   virtual std::vector<StackPlan> plan() const { return {}; }
   // Whether statistics are due after this update; and they themselves.
   virtual bool statistics_due(int64_t) const { return false; }

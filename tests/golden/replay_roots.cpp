@@ -15,19 +15,20 @@ std::vector<float> root_of(const Recording& recording, const std::string& matric
   const Shape shape = recording.shape(matrices);
   const auto solver = make_inverse_root(recorded_method(method));
   std::vector<int64_t> ids(static_cast<size_t>(shape[0]));
-  reports.resize(ids.size());
   Tensor factors, roots;
+  RootReports on_device;
   const auto compute = [&] {
     solver->compute(context,
                     {.factors = factors,
                      .roots = roots,
                      .exponent = 1.0 / static_cast<double>(p),
                      .block_ids = ids},
-                    reports);
+                    on_device);
   };
   const auto take = [&] {
     factors = memory.take("factors", shape);
     roots = memory.take("roots", shape);
+    on_device = RootReports::take(memory, shape[0]);
   };
   take();
   compute();
@@ -38,6 +39,7 @@ std::vector<float> root_of(const Recording& recording, const std::string& matric
   compute();
   std::vector<float> result(static_cast<size_t>(roots.elements()));
   device->download(result.data(), roots.data, roots.bytes());
+  reports = read_reports(*device, on_device);
   return result;
 }
 

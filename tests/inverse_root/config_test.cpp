@@ -76,7 +76,8 @@ TEST(Products, ArePredicted) {
       const std::vector<int64_t> ids = {0, 1, 2};
       const auto method = make_inverse_root(config);
       method->compute(context,
-                      {.factors = factors, .roots = roots, .exponent = e, .block_ids = ids}, {});
+                      {.factors = factors, .roots = roots, .exponent = e, .block_ids = ids},
+                      RootReports::take(arena, 3));
       EXPECT_EQ(context.flops, method->products(e) * 3 * 2 * 64 * 64 * 64) << type << " " << e;
     }
   }

@@ -45,11 +45,12 @@ inline RootRun run_roots(const InverseRootConfig& config,
     options.ids.resize(matrices.size());
     std::iota(options.ids.begin(), options.ids.end(), int64_t{0});
   }
-  RootRun run{n, {}, std::vector<RootReport>(matrices.size())};
+  RootRun run{n, {}, {}};
   const auto method = make_inverse_root(config);
   for (const bool planning : {true, false}) {
     const Tensor factors = arena.take("factors", {blocks, n, n});
     const Tensor roots = arena.take("roots", {blocks, n, n});
+    const RootReports reports = RootReports::take(arena, blocks);
     if (!planning) {
       for (int64_t s = 0; s < blocks; ++s) {
         std::copy_n(matrices[static_cast<size_t>(s)].data(), n * n, factors.f32() + s * n * n);
@@ -64,12 +65,13 @@ inline RootRun run_roots(const InverseRootConfig& config,
                      .block_ids = options.ids,
                      .seed = options.seed,
                      .step = options.step},
-                    run.reports);
+                    reports);
     if (planning) {
       arena.commit();
       scratch.commit();
       continue;
     }
+    run.reports = read_reports(*device, reports);
     for (int64_t s = 0; s < blocks; ++s) {
       const float* root = roots.f32() + s * n * n;
       run.roots.emplace_back(root, root + n * n);

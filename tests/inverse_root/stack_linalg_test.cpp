@@ -132,6 +132,26 @@ TEST_F(StackLinalg, PowerIterationEstimatesFromBelow) {
   }
 }
 
+TEST_F(StackLinalg, PowerIterationKnowsBlocksByTheirIds) {
+  const int64_t blocks = 601, n = 5;
+  const Tensor a = stack(blocks, n), all = scalars(blocks), one = scalars(1);
+  const auto block = spectrum(0, n).matrix();
+  std::vector<int64_t> ids;
+  for (int64_t s = 0; s < blocks; ++s) {
+    std::copy(block.begin(), block.end(), a.f32() + s * n * n);
+    ids.push_back(7 + 3 * s);
+  }
+  power_iteration(context_, all, a, {.steps = 1, .block_ids = ids});
+  for (const int64_t s : {0, 1, 255, 256, 257, 511, 512, 600}) {
+    const std::vector<int64_t> id = {ids[static_cast<size_t>(s)]};
+    power_iteration(context_, one, a.rows(s, 1), {.steps = 1, .block_ids = id});
+    EXPECT_EQ(all.f32()[s], one.f32()[0]) << s;
+    if (s > 0) {
+      EXPECT_NE(all.f32()[s], all.f32()[s - 1]) << s;
+    }
+  }
+}
+
 TEST_F(StackLinalg, EighGivesEigenvectorsInRows) {
   for (const EighPrecision precision : {EighPrecision::float32, EighPrecision::float64}) {
     const ArenaScope scope(memory_);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "ops/context.h"
 #include "optim/inverse_root/config.h"
@@ -26,19 +27,18 @@ struct RootRequest {
   int64_t step = 0;
 };
 
-enum class RootStatus : int32_t {
-  ok,
-  out_of_steps,  // the set steps did not reach the tolerance: normal, the root is stored
-  failed,        // not finite, LAPACK error, or diverged: the previous root was kept
-};
-
+// The report on one block, on the host; see RootReports.
 struct RootReport {
   RootStatus status = RootStatus::ok;
-  int32_t steps = 0;    // Newton steps made (p = 4 by NDB: of both roots together)
-  float residual = 0;   // max |M - I| that the last Newton step began with
-  float scale = 0;      // s, the matrix was divided by it; EVD: lambda_max; 0 for a zero block
-  float condition = 0;  // EVD: of the matrix with its ridge; otherwise 0, unknown
+  int32_t steps = 0;
+  int32_t failures = 0;
+  float residual = 0;
+  float scale = 0;
+  float condition = 0;
 };
+
+// Waits for the device.
+std::vector<RootReport> read_reports(Device& device, const RootReports& reports);
 
 class InverseRoot {
  public:
@@ -51,10 +51,10 @@ class InverseRoot {
   // one decomposition on a CPU.
   virtual double products(double exponent) const = 0;
 
-  // `reports` (S), on the host, is filled unless planning. The root of a zero block is zero.
+  // Fills `reports` (S), counting on from the failures there. The root of a zero block is zero.
   // Scratch memory is bounded however large S is: the stack is worked off in batches.
   virtual void compute(Context& context, const RootRequest& request,
-                       std::span<RootReport> reports) = 0;
+                       const RootReports& reports) = 0;
 };
 
 std::unique_ptr<InverseRoot> make_inverse_root(const InverseRootConfig& config);

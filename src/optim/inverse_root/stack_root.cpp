@@ -1,48 +1,9 @@
 #include "optim/inverse_root/stack_root.h"
 
-#include <vector>
-
 #include "ops/stack_batches.h"
 
 namespace dashlm {
-namespace {
-
-template <class T>
-void download(Context& context, const Tensor& from, std::vector<T>& to) {
-  to.resize(static_cast<size_t>(from.elements()));
-  context.device.download(to.data(), from.as<T>(), from.bytes());
-}
-
-RootStatus status_of(int32_t state, bool iterative) {
-  if (state & kFailed) return RootStatus::failed;
-  const bool late = (state & kLate) || (iterative && (state & kActive));
-  return late ? RootStatus::out_of_steps : RootStatus::ok;
-}
-
-void fill_reports(Context& context, const RootBatch& batch, bool iterative,
-                  std::span<RootReport> reports) {
-  std::vector<int32_t> state, steps;
-  std::vector<float> unit, residual, scale, condition;
-  download(context, batch.state, state);
-  download(context, batch.steps, steps);
-  download(context, batch.unit, unit);
-  download(context, batch.residual, residual);
-  download(context, batch.scale, scale);
-  download(context, batch.condition, condition);
-  for (size_t s = 0; s < reports.size(); ++s) {
-    const bool zero = state[s] & kZero;
-    reports[s] = {.status = status_of(state[s], iterative),
-                  .steps = steps[s],
-                  .residual = residual[s],
-                  .scale = zero ? 0.0f : scale[s] * unit[s],
-                  .condition = zero ? 0.0f : condition[s]};
-  }
-}
-
-}  // namespace
-
-void StackRoot::compute(Context& context, const RootRequest& request,
-                        std::span<RootReport> reports) {
+void StackRoot::compute(Context& context, const RootRequest& request, const RootReports& reports) {
   const Tensor& factors = request.factors;
   if (factors.rank() != 3 || factors.dim(1) != factors.dim(2) ||
       factors.shape != request.roots.shape) {
@@ -50,10 +11,9 @@ void StackRoot::compute(Context& context, const RootRequest& request,
                  factors.text(), request.roots.text());
   }
   const int64_t blocks = factors.dim(0);
-  if (std::ssize(request.block_ids) != blocks ||
-      (!context.planning() && std::ssize(reports) != blocks)) {
+  if (std::ssize(request.block_ids) != blocks || reports.status.elements() != blocks) {
     fail_runtime("inverse root: {} has {} block ids and {} reports", factors.text(),
-                 request.block_ids.size(), reports.size());
+                 request.block_ids.size(), reports.status.elements());
   }
   check_exponent(request.exponent);
   prepare(request.exponent);
@@ -68,13 +28,12 @@ void StackRoot::compute(Context& context, const RootRequest& request,
                            .block_ids = request.block_ids.subspan(first, size),
                            .seed = request.seed,
                            .step = request.step};
-    compute_batch(own, part,
-                  own.planning() ? std::span<RootReport>{} : reports.subspan(first, size));
+    compute_batch(own, part, reports.rows(begin, count));
   });
 }
 
 void StackRoot::compute_batch(Context& context, const RootRequest& request,
-                              std::span<RootReport> reports) {
+                              const RootReports& reports) {
   const ArenaScope scope(context.scratch);
   const int64_t blocks = request.factors.dim(0);
   const auto scalars = [&](const char* name, DType dtype = DType::f32) {
@@ -83,10 +42,10 @@ void StackRoot::compute_batch(Context& context, const RootRequest& request,
   RootBatch batch{.matrix = context.scratch.take("root.matrix", request.factors.shape),
                   .unit = scalars("root.unit"),
                   .state = scalars("root.state", DType::i32),
-                  .steps = scalars("root.steps", DType::i32),
-                  .residual = scalars("root.residual"),
-                  .scale = scalars("root.scale"),
-                  .condition = scalars("root.condition"),
+                  .steps = reports.steps,
+                  .residual = reports.residual,
+                  .scale = reports.scale,
+                  .condition = reports.condition,
                   .exponent = request.exponent,
                   .block_ids = request.block_ids,
                   .seed = request.seed,
@@ -108,7 +67,7 @@ void StackRoot::compute_batch(Context& context, const RootRequest& request,
   }
   store_roots(context, request.roots, result.matrix, result.factor ? &multiplier : nullptr,
               batch.state);
-  if (!context.planning()) fill_reports(context, batch, is_iterative(), reports);
+  report_roots(context, reports, batch.state, batch.unit, is_iterative());
 }
 
 }  // namespace dashlm

@@ -8,12 +8,13 @@
 
 namespace dashlm {
 
-// A part of a stack in the hands of a method. All tensors are scratch.
+// A part of a stack in the hands of a method. `steps` to `condition` become part of the reports,
+// the rest is scratch.
 struct RootBatch {
   Tensor matrix;     // (S, n, n): the factors, normalised; to be used up
   Tensor unit;       // (S): factors = unit · matrix
   Tensor state;      // (S) i32
-  Tensor steps;      // (S) i32
+  Tensor steps;      // (S) i32, at first 0 as are the next three
   Tensor residual;   // (S)
   Tensor scale;      // (S): s in units of the normalised matrix; EVD: the largest eigenvalue
   Tensor condition;  // (S)
@@ -32,7 +33,7 @@ struct RootResult {
 
 class StackRoot : public InverseRoot {
  public:
-  void compute(Context& context, const RootRequest& request, std::span<RootReport> reports) final;
+  void compute(Context& context, const RootRequest& request, const RootReports& reports) final;
 
  protected:
   // Called once before all solve() of a stack.
@@ -46,7 +47,7 @@ class StackRoot : public InverseRoot {
   virtual double absolute_ridge() const { return 0.0; }
 
  private:
-  void compute_batch(Context& context, const RootRequest& request, std::span<RootReport> reports);
+  void compute_batch(Context& context, const RootRequest& request, const RootReports& reports);
 };
 
 }  // namespace dashlm
