@@ -40,7 +40,7 @@ int evaluate(const Options& options, Communicator& communicator) {
       std::min(windows, options.batch > 0 ? options.batch : config.train.micro_batch);
 
   const auto device = open_device(options.device, options.threads, communicator.local_place());
-  InferenceModel model(*device, config.model, folder, batch);
+  InferenceModel model(*device, config, folder, batch);
   const SequentialBatches batches(tokens, config.model.seq_len, batch, 0, communicator.rank(),
                                   communicator.size());
   LossSum own;

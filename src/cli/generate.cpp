@@ -58,7 +58,7 @@ void generate(const Options& options) {
   const RunConfig config = read_checkpoint_config(folder);
   const Tokenizer tokenizer = open_tokenizer(options, config);
   const auto device = open_device(options.device, options.threads);
-  InferenceModel model(*device, config.model, folder, 1);
+  InferenceModel model(*device, config, folder, 1);
 
   std::vector<int32_t> text;
   if (tokenizer.bos() >= 0) text.push_back(tokenizer.bos());

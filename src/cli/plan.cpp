@@ -25,9 +25,13 @@ Json plan_json(const RunConfig& config, const Engine& engine) {
   const int64_t step_tokens = config.train.batch * config.model.seq_len;
   Json json;
   json["parameters"] = engine.layout().elements();
-  json["bytes"] = {{"weights", plan.weights},     {"gradients", plan.gradients},
-                   {"optimizer", plan.optimizer}, {"activations", plan.activations},
-                   {"scratch", plan.scratch},     {"batch", plan.batch},
+  json["bytes"] = {{"weights", plan.weights},
+                   {"gradients", plan.gradients},
+                   {"masters", plan.shard},
+                   {"optimizer", plan.optimizer},
+                   {"activations", plan.activations},
+                   {"scratch", plan.scratch},
+                   {"batch", plan.batch},
                    {"total", plan.total()}};
   json["steps"] = config.train.steps;
   json["micro_batches"] =

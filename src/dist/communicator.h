@@ -5,9 +5,10 @@
 //
 // Every rank makes the same calls in the same order; what a call moves starts once those before it
 // are through. Calls on device memory return a Work at once: neither what goes in nor what comes
-// out may be touched before its wait() has returned; on a GPU, wait() orders what the device's
-// stream is given later, and the host must synchronize() before it looks. Sums are taken in the
-// order of the ranks, so that they are the same on every run.
+// out may be touched before its wait() has returned; on a GPU, the work comes after all that the
+// device's stream has been given before the call, wait() orders what it is given later, and the
+// host must synchronize() before it looks. Sums are taken in the order of the ranks, so that they
+// are the same on every run.
 #pragma once
 
 #include <atomic>
@@ -58,11 +59,12 @@ class Communicator {
 
   // `packed` holds a segment for each rank one after the other, counts[r] elements for rank r.
   // `sum` (counts[rank]) becomes the sum of everybody's segment for this rank. `scratch` has room
-  // for size() · counts[rank] elements; works may share it, since they run one after the other.
+  // for size() · counts[rank] elements; works may share it, since they run one after the other. All
   // f32.
   virtual Work reduce_scatter(const Tensor& packed, const Tensor& sum,
                               std::span<const int64_t> counts, const Tensor& scratch) = 0;
-  // `packed` becomes everybody's `segment` one after the other, counts[r] elements of rank r.
+  // `packed` becomes everybody's `segment` one after the other, counts[r] elements of rank r. Both
+  // f32 or both bf16.
   virtual Work all_gather(const Tensor& segment, const Tensor& packed,
                           std::span<const int64_t> counts) = 0;
   // The bytes that each rank gave, by rank. For small things: it waits for everybody.

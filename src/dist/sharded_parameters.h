@@ -1,23 +1,24 @@
 // The parameters of a run as one rank has them, and their way between ranks.
 //
-//   weights        flat, all of them: what the model computes with
-//   gradients      flat, all of them: what this rank's own sequences gave
-//   own_weights    fp32 masters of the blocks that this rank owns: what the optimizer updates
-//   own_gradients  of the same blocks, summed over all ranks
+//   weights        flat, all of them: what the model computes with, f32 or bf16
+//   gradients      flat f32, all of them: what this rank's own sequences gave
+//   own_weights    f32 masters of the blocks that this rank owns: what the optimizer updates
+//   own_gradients  f32, of the same blocks, summed over all ranks
 //
 // A step: gradients_complete() during the backward pass sends off buckets of gradients to their
 // owners; wait_for_gradients(); [the optimizer updates own_weights]; start_gather() sends updated
 // blocks to everybody, and need_weights() during the next forward pass waits for what is read next.
 // docs/distributed.md follows one block around.
 //
-// A single rank owns everything: own_weights is weights, own_gradients is gradients, and the
-// methods have nothing to do.
+// A single rank owns everything: own_gradients is gradients; own_weights is weights, or, where
+// those are bf16, flat like them, and start_gather() only rounds.
 #pragma once
 
 #include <array>
 #include <limits>
 #include <vector>
 
+#include "device/stopwatch.h"
 #include "dist/bucket_layout.h"
 #include "dist/communicator.h"
 #include "ops/context.h"
@@ -35,7 +36,8 @@ struct ShardArenas {
 class ShardedParameters {
  public:
   // `places` of all blocks, which cover the `elements` flat parameters, with the owner of each.
-  ShardedParameters(Communicator& communicator, int64_t elements,
+  // `type` is that of `weights`.
+  ShardedParameters(Communicator& communicator, int64_t elements, DType type,
                     std::span<const BlockPlace> places, std::span<const int> owners,
                     const ShardArenas& arenas, int64_t bucket_elements = 0);
   // Waits for what is still on its way to or from the arenas' memory.
@@ -56,7 +58,10 @@ class ShardedParameters {
 
   // Puts tables in place, once there is memory.
   void initialize(Context& context);
-  // After somebody has set `weights`, alike on every rank: copies own blocks out of them.
+  // Where to put the values of all parameters, alike on every rank, before adopt_weights(): flat
+  // f32. It is `weights`, or, where those are bf16, the memory of `gradients`.
+  const Tensor& staging() const { return rounds() ? gradients_ : weights_; }
+  // Takes `weights` and own_weights from staging().
   void adopt_weights(Context& context);
 
   // The backward pass has completed all gradients from offset `begin` on.
@@ -68,14 +73,17 @@ class ShardedParameters {
   // Until the weights below offset `end` are up to date.
   void need_weights(Context& context, int64_t end = std::numeric_limits<int64_t>::max());
 
-  // Milliseconds spent in these methods since the last call of this one: packing and waiting.
+  // Milliseconds the device spent in these methods since the last call of this one: packing and
+  // waiting. It waits until the device is through.
   double take_milliseconds();
 
  private:
   bool alone() const { return communicator_.size() == 1; }
+  bool rounds() const { return weights_.dtype != DType::f32; }
   // Room for a bucket on its way; two of them, so that one is filled while the other travels.
   struct Slot {
-    Tensor packed;
+    Tensor packed;          // f32
+    Tensor packed_weights;  // the same memory, in the type of `weights`
     Work work;
   };
   Slot& slot_of(size_t bucket) { return slots_[bucket % slots_.size()]; }
@@ -87,13 +95,14 @@ class ShardedParameters {
   const std::vector<BlockPlace> places_;
   const BucketLayout layout_;
   Tensor weights_, gradients_, own_weights_, own_gradients_;
+  Tensor sent_weights_;         // what others get of own_weights: in the type of `weights`
   Tensor scratch_;              // of reduce_scatter
   Tensor own_table_;            // of own blocks, see ops/blocks.h
   std::vector<Tensor> tables_;  // of the blocks of each bucket
   std::array<Slot, 2> slots_;
   size_t gradients_sent_ = 0;                       // buckets
   size_t weights_sent_ = 0, weights_received_ = 0;  // buckets, counted from the last one down
-  double milliseconds_ = 0;
+  Stopwatch stopwatch_;
 };
 
 }  // namespace dashlm

@@ -52,11 +52,23 @@ std::vector<std::string> SafetensorsSet::names() const {
   return result;
 }
 
-void SafetensorsSet::read(const std::string& name, DType dtype, const Shape& shape,
-                          void* host) const {
+const SafetensorsReader& SafetensorsSet::part_with(const std::string& name) const {
   const auto found = parts_of_.find(name);
   require(found != parts_of_.end(), "'{}': there is no tensor \"{}\"", path(), name);
-  found->second->read(name, dtype, shape, host);
+  return *found->second;
+}
+
+void SafetensorsSet::read(const std::string& name, DType dtype, const Shape& shape,
+                          void* host) const {
+  part_with(name).read(name, dtype, shape, host);
+}
+
+std::vector<float> SafetensorsSet::read_f32(const std::string& name, const Shape& shape) const {
+  const SafetensorsReader& part = part_with(name);
+  const Shape& found = part.entries().at(name).shape;
+  require(found == shape, "'{}': tensor \"{}\" is {}, but must be {}", part.path(), name,
+          found.text(), shape.text());
+  return part.read_f32(name);
 }
 
 }  // namespace dashlm

@@ -27,8 +27,12 @@ class SafetensorsSet {
   std::vector<std::string> names() const;
   // As SafetensorsReader.
   void read(const std::string& name, DType dtype, const Shape& shape, void* host) const;
+  // Of any floating-point type, converted.
+  std::vector<float> read_f32(const std::string& name, const Shape& shape) const;
 
  private:
+  const SafetensorsReader& part_with(const std::string& name) const;
+
   const std::string folder_, stem_;
   std::vector<std::unique_ptr<SafetensorsReader>> parts_;
   std::map<std::string, const SafetensorsReader*> parts_of_;  // by tensor

@@ -11,12 +11,6 @@
 namespace dashlm {
 namespace {
 
-// Tokens whose logits exist at one time: about 16 MiB of them, and enough for an efficient product.
-int64_t chunk_tokens(int64_t tokens, int64_t vocab_size) {
-  constexpr int64_t kLogits = 1 << 22, kFewest = 128;
-  return std::min(tokens, std::max(kFewest, kLogits / vocab_size));
-}
-
 // Calls body(begin, count) for chunks of the `tokens` rows.
 template <class Body>
 void for_chunks(int64_t tokens, int64_t chunk, const Body& body) {
@@ -28,32 +22,39 @@ void for_chunks(int64_t tokens, int64_t chunk, const Body& body) {
 }  // namespace
 
 void Llama::head_backward(Context& context, const Tensor& x, const Tensor& targets,
-                          float loss_scale, const LlamaTensors& gradients, const Tensor& d,
-                          const Tensor& losses) const {
+                          float loss_scale, const LlamaTensors& gradients,
+                          const ResidualGradient& d, const Tensor& losses) const {
   const ArenaScope scope(context.scratch);
-  const int64_t n = x.dim(0), v = config_.vocab_size, chunk = chunk_tokens(n, v);
-  const Tensor norm = context.scratch.take("head.norm", x.shape);
-  const Tensor d_norm = context.scratch.take("head.d_norm", x.shape);
+  const int64_t n = x.dim(0), v = config_.vocab_size, chunk = logit_rows(context, n, v);
+  const Tensor norm = context.scratch.take("head.norm", x.shape, types_.compute);
+  const Tensor d_norm = context.scratch.take("head.d_norm", x.shape, types_.compute);
   const Tensor rstd = context.scratch.take("head.rstd", {n});
   const Tensor logits = context.scratch.take("head.logits", {chunk, v});
+  // Of f32 the gradient may take the logits' place.
+  const Tensor d_logits = types_.compute == DType::f32
+                              ? logits
+                              : context.scratch.take("head.d_logits", {chunk, v}, types_.compute);
 
   rms_norm(context, norm, rstd, x, weights_.final_norm, static_cast<float>(config_.norm_eps));
   for_chunks(n, chunk, [&](int64_t begin, int64_t count) {
-    const Tensor rows = logits.rows(0, count), input = norm.rows(begin, count);
+    const Tensor input = norm.rows(begin, count);
+    const Tensor rows = logits.rows(0, count), d_rows = d_logits.rows(0, count);
     matmul(context, rows, input, weights_.lm_head, kWeightTransposed);
-    cross_entropy(context, losses.rows(begin, count), rows, targets.rows(begin, count), loss_scale);
-    matmul(context, d_norm.rows(begin, count), rows, weights_.lm_head);
-    matmul_add(context, gradients.lm_head, gradients.lm_head, rows, input, kWeightGradient);
+    cross_entropy(context, losses.rows(begin, count), d_rows, rows, targets.rows(begin, count),
+                  loss_scale);
+    matmul(context, d_norm.rows(begin, count), d_rows, weights_.lm_head);
+    matmul_add(context, gradients.lm_head, gradients.lm_head, d_rows, input, kWeightGradient);
   });
-  if (!context.planning()) context.device.clear(d.data, d.bytes());
-  rms_norm_backward(context, d, gradients.final_norm, d_norm, x, rstd, weights_.final_norm);
+  if (!context.planning()) context.device.clear(d.sum.data, d.sum.bytes());
+  rms_norm_backward(context, d.sum, gradients.final_norm, d_norm, x, rstd, weights_.final_norm,
+                    d.rounded());
 }
 
 void Llama::head_losses(Context& context, const Tensor& x, const Tensor& targets,
                         const Tensor& losses) const {
   const ArenaScope scope(context.scratch);
-  const int64_t n = x.dim(0), v = config_.vocab_size, chunk = chunk_tokens(n, v);
-  const Tensor norm = context.scratch.take("head.norm", x.shape);
+  const int64_t n = x.dim(0), v = config_.vocab_size, chunk = logit_rows(context, n, v);
+  const Tensor norm = context.scratch.take("head.norm", x.shape, types_.compute);
   const Tensor rstd = context.scratch.take("head.rstd", {n});
   const Tensor logits = context.scratch.take("head.logits", {chunk, v});
   rms_norm(context, norm, rstd, x, weights_.final_norm, static_cast<float>(config_.norm_eps));
@@ -68,7 +69,7 @@ void Llama::logits(Context& context, Arena& activations, const Tensor& tokens,
                    const BatchShape& shape, const Tensor& logits) const {
   const ArenaScope scope(activations);
   const Tensor x = final_state(context, activations, tokens, shape);
-  const Tensor norm = activations.take("head.norm", x.shape);
+  const Tensor norm = activations.take("head.norm", x.shape, types_.compute);
   const Tensor rstd = activations.take("head.rstd", {x.dim(0)});
   rms_norm(context, norm, rstd, x, weights_.final_norm, static_cast<float>(config_.norm_eps));
   matmul(context, logits, norm, weights_.lm_head, kWeightTransposed);
@@ -79,9 +80,9 @@ void Llama::decode(Context& context, Arena& activations, KeyValueCache& cache, c
   const ArenaScope scope(activations);
   const BatchShape shape{1, tokens.dim(0)};
   const int64_t n = shape.tokens(), d = config_.d_model;
-  Tensor x = activations.take("input", {n, d});
-  Tensor y = activations.take("output", {n, d});
-  const LayerActivations a = LayerActivations::take(activations, config_, shape);
+  Tensor x = activations.take("input", {n, d}, types_.residual);
+  Tensor y = activations.take("output", {n, d}, types_.residual);
+  const LayerActivations a = LayerActivations::take(activations, config_, types_, shape);
   embedding(context, x, weights_.embed, tokens);
   for (int64_t i = 0; i < config_.n_layer; ++i) {
     const auto at = static_cast<size_t>(i);
@@ -96,7 +97,7 @@ void Llama::decode(Context& context, Arena& activations, KeyValueCache& cache, c
   }
   cache.length += n;
   const Tensor last = x.rows(n - 1, 1);
-  const Tensor norm = activations.take("head.norm", {1, d});
+  const Tensor norm = activations.take("head.norm", {1, d}, types_.compute);
   const Tensor rstd = activations.take("head.rstd", {1});
   rms_norm(context, norm, rstd, last, weights_.final_norm, static_cast<float>(config_.norm_eps));
   matmul(context, logits, norm, weights_.lm_head, kWeightTransposed);

@@ -63,10 +63,11 @@ void add_qkv(const ModelConfig& config, const Parameter& parameter,
 
 }  // namespace
 
-void HfTensor::encode(const float* ours, float* stored) const {
-  const int64_t width = row_width(*this);
+void HfTensor::encode(const void* ours, void* stored, int64_t size) const {
+  const int64_t bytes = row_width(*this) * size;
   for_rows(*this, [&](int64_t our_row, int64_t stored_row) {
-    std::copy_n(ours + our_row * width, width, stored + stored_row * width);
+    std::copy_n(static_cast<const char*>(ours) + our_row * bytes, bytes,
+                static_cast<char*>(stored) + stored_row * bytes);
   });
 }
 
@@ -89,7 +90,7 @@ std::vector<HfTensor> hf_tensors(const ModelConfig& config, const ParameterLayou
   return tensors;
 }
 
-std::string hf_config_text(const ModelConfig& config) {
+std::string hf_config_text(const ModelConfig& config, DType type) {
   const nlohmann::ordered_json json = {
       {"architectures", {"LlamaForCausalLM"}},
       {"model_type", "llama"},
@@ -109,7 +110,7 @@ std::string hf_config_text(const ModelConfig& config) {
       {"initializer_range", config.init_std},
       {"bos_token_id", 1},
       {"eos_token_id", 2},
-      {"torch_dtype", "float32"},
+      {"torch_dtype", type == DType::bf16 ? "bfloat16" : "float32"},
   };
   return json.dump(2) + "\n";
 }

@@ -20,15 +20,15 @@ struct HfTensor {
   int64_t offset = 0;    // elements from the start of the flat parameters
   int64_t head_dim = 0;  // of heads whose rows are reordered; 0: rows are stored as they are
 
-  // `ours` and `stored` are host memory of shape.elements() floats.
-  void encode(const float* ours, float* stored) const;
+  // `ours` and `stored` are host memory of shape.elements() elements of `size` bytes each.
+  void encode(const void* ours, void* stored, int64_t size) const;
   void decode(const float* stored, float* ours) const;
 };
 
 // Every parameter, in an order that covers the flat allocation from start to end.
 std::vector<HfTensor> hf_tensors(const ModelConfig& config, const ParameterLayout& layout);
 
-// The config.json that transformers reads, as JSON text.
-std::string hf_config_text(const ModelConfig& config);
+// The config.json that transformers reads, as JSON text, for weights of type f32 or bf16.
+std::string hf_config_text(const ModelConfig& config, DType type = DType::f32);
 
 }  // namespace dashlm

@@ -16,20 +16,26 @@ Tensor by_head(const Tensor& x, const BatchShape& shape, int64_t heads) {
 }  // namespace
 
 LayerActivations LayerActivations::take(Arena& arena, const ModelConfig& config,
-                                        const BatchShape& shape) {
+                                        const ModelTypes& types, const BatchShape& shape) {
   const int64_t n = shape.tokens(), d = config.d_model, f = config.d_ff;
   LayerActivations a;
-  a.norm1 = arena.take("norm1", {n, d});
+  a.norm1 = arena.take("norm1", {n, d}, types.compute);
   a.rstd1 = arena.take("rstd1", {n});
-  a.qkv = arena.take("qkv", {n, config.qkv_width()});
+  a.qkv = arena.take("qkv", {n, config.qkv_width()}, types.compute);
   a.log_sum_exp = arena.take("log_sum_exp", {shape.sequences, config.n_head, shape.length});
-  a.attended = arena.take("attended", {n, d});
-  a.middle = arena.take("middle", {n, d});
-  a.norm2 = arena.take("norm2", {n, d});
+  a.attended = arena.take("attended", {n, d}, types.compute);
+  a.middle = arena.take("middle", {n, d}, types.residual);
+  a.norm2 = arena.take("norm2", {n, d}, types.compute);
   a.rstd2 = arena.take("rstd2", {n});
-  a.gate_up = arena.take("gate_up", {n, 2 * f});
-  a.hidden = arena.take("hidden", {n, f});
+  a.gate_up = arena.take("gate_up", {n, 2 * f}, types.compute);
+  a.hidden = arena.take("hidden", {n, f}, types.compute);
   return a;
+}
+
+ResidualGradient ResidualGradient::take(Arena& arena, const ModelTypes& types, Shape shape) {
+  const Tensor sum = arena.take("d_residual", shape, types.residual);
+  if (types.residual == types.compute) return {sum, sum};
+  return {sum, arena.take("d_residual, rounded", shape, types.compute)};
 }
 
 void Layer::forward(Context& context, const LayerActivations& a, const Tensor& x,
@@ -60,35 +66,39 @@ void Layer::output(Context& context, const LayerActivations& a, const Tensor& y)
   matmul_add(context, y, a.middle, a.hidden, weights.down, kWeightTransposed);
 }
 
-void Layer::backward(Context& context, const LayerActivations& a, const Tensor& x, const Tensor& d,
-                     const LayerTensors& gradients, const BatchShape& shape) const {
+void Layer::backward(Context& context, const LayerActivations& a, const Tensor& x,
+                     const ResidualGradient& d, const LayerTensors& gradients,
+                     const BatchShape& shape) const {
   const ArenaScope scope(context.scratch);
-  const Tensor d_norm = context.scratch.take("d_norm", x.shape);
+  const Tensor d_norm = context.scratch.take("d_norm", a.norm1.shape, a.norm1.dtype);
 
   {  // MLP
     const ArenaScope mlp_scope(context.scratch);
-    const Tensor d_hidden = context.scratch.take("d_hidden", a.hidden.shape);
-    matmul(context, d_hidden, d, weights.down);
-    matmul_add(context, gradients.down, gradients.down, d, a.hidden, kWeightGradient);
+    const Tensor d_hidden = context.scratch.take("d_hidden", a.hidden.shape, a.hidden.dtype);
+    matmul(context, d_hidden, d.operand, weights.down);
+    matmul_add(context, gradients.down, gradients.down, d.operand, a.hidden, kWeightGradient);
     const Tensor& d_gate_up = a.gate_up;  // in place: nothing needs gate and up any more
     swiglu_backward(context, d_gate_up, d_hidden, a.gate_up);
     matmul(context, d_norm, d_gate_up, weights.gate_up);
     matmul_add(context, gradients.gate_up, gradients.gate_up, d_gate_up, a.norm2, kWeightGradient);
-    rms_norm_backward(context, d, gradients.mlp_norm, d_norm, a.middle, a.rstd2, weights.mlp_norm);
+    rms_norm_backward(context, d.sum, gradients.mlp_norm, d_norm, a.middle, a.rstd2,
+                      weights.mlp_norm, d.rounded());
   }
 
-  const Tensor d_qkv = context.scratch.take("d_qkv", a.qkv.shape);
+  const Tensor d_qkv = context.scratch.take("d_qkv", a.qkv.shape, a.qkv.dtype);
   const Tensor& d_attended = d_norm;
   const Tensor d_qkv_heads = by_head(d_qkv, shape, config.qkv_heads());
-  matmul(context, d_attended, d, weights.attn_out);
-  matmul_add(context, gradients.attn_out, gradients.attn_out, d, a.attended, kWeightGradient);
+  matmul(context, d_attended, d.operand, weights.attn_out);
+  matmul_add(context, gradients.attn_out, gradients.attn_out, d.operand, a.attended,
+             kWeightGradient);
   attention_backward(context, d_qkv_heads, by_head(d_attended, shape, config.n_head),
                      by_head(a.attended, shape, config.n_head), a.log_sum_exp,
                      by_head(a.qkv, shape, config.qkv_heads()), {config.n_head, config.n_kv_head});
   rope(context, d_qkv_heads, rope_table, config.n_head + config.n_kv_head, RopeDirection::backward);
   matmul(context, d_norm, d_qkv, weights.qkv);
   matmul_add(context, gradients.qkv, gradients.qkv, d_qkv, a.norm1, kWeightGradient);
-  rms_norm_backward(context, d, gradients.attn_norm, d_norm, x, a.rstd1, weights.attn_norm);
+  rms_norm_backward(context, d.sum, gradients.attn_norm, d_norm, x, a.rstd1, weights.attn_norm,
+                    d.rounded());
 }
 
 }  // namespace dashlm

@@ -20,23 +20,38 @@ struct BatchShape {
   int64_t tokens() const { return sequences * length; }
 };
 
-// What a layer's forward pass leaves for its backward pass, besides its input.
+// What a layer's forward pass leaves for its backward pass, besides its input. Of the compute type
+// but for what is said.
 struct LayerActivations {
-  Tensor norm1, rstd1;  // (N, d), (N)
+  Tensor norm1, rstd1;  // (N, d), (N) f32
   Tensor qkv;           // (N, (H + 2G)·h), rotated
-  Tensor log_sum_exp;   // (B, H, T)
+  Tensor log_sum_exp;   // (B, H, T) f32
   Tensor attended;      // (N, H·h)
-  Tensor middle;        // (N, d): the residual stream between attention and MLP
-  Tensor norm2, rstd2;  // (N, d), (N)
+  Tensor middle;        // (N, d): the residual stream between attention and MLP, of its type
+  Tensor norm2, rstd2;  // (N, d), (N) f32
   Tensor gate_up;       // (N, 2f)
   Tensor hidden;        // (N, f)
 
-  static LayerActivations take(Arena& arena, const ModelConfig& config, const BatchShape& shape);
+  static LayerActivations take(Arena& arena, const ModelConfig& config, const ModelTypes& types,
+                               const BatchShape& shape);
+};
+
+// The gradient of the residual stream (N, d) as it passes down the layers.
+struct ResidualGradient {
+  Tensor sum;  // of the stream's type: what is added to
+  Tensor
+      operand;  // the same values in the compute type, for products; `sum` itself if that will do
+
+  static ResidualGradient take(Arena& arena, const ModelTypes& types, Shape shape);
+  // What rms_norm_backward() is to write besides `sum`; null: nothing.
+  const Tensor* rounded() const { return operand.dtype == sum.dtype ? nullptr : &operand; }
 };
 
 // Computes attended from qkv: causal attention over the batch, or attention over a cache.
 using AttentionFunction = std::function<void(const LayerActivations&)>;
 
+// The residual stream is added to within the products that end attention and MLP: as many bytes as
+// a normalisation that also adds, and no rounding of what is added.
 struct Layer {
   const ModelConfig& config;
   const LayerTensors& weights;
@@ -53,10 +68,11 @@ struct Layer {
   // y (N, d) = middle + hidden · downᵀ
   void output(Context& context, const LayerActivations& a, const Tensor& y) const;
 
-  // d (N, d) holds the gradient of y and receives that of x. Gradients of weights are added to
+  // d holds the gradient of y and receives that of x. Gradients of weights are added to
   // `gradients`. `a.gate_up` is overwritten.
-  void backward(Context& context, const LayerActivations& a, const Tensor& x, const Tensor& d,
-                const LayerTensors& gradients, const BatchShape& shape) const;
+  void backward(Context& context, const LayerActivations& a, const Tensor& x,
+                const ResidualGradient& d, const LayerTensors& gradients,
+                const BatchShape& shape) const;
 };
 
 }  // namespace dashlm

@@ -17,7 +17,7 @@ struct KeyValueCache {
   std::vector<Tensor> keys, values;  // per layer (T_max, G, h)
   int64_t length = 0;                // positions filled
 
-  static KeyValueCache take(Arena& arena, const ModelConfig& config, int64_t positions);
+  static KeyValueCache take(Arena& arena, const ModelConfig& config, DType type, int64_t positions);
 };
 
 // Tells whoever moves parameters between ranks how far a pass has got; each function may be empty.
@@ -30,9 +30,10 @@ struct PassHooks {
 
 class Llama {
  public:
-  // `table_arena` provides the RoPE table for `positions` positions.
+  // It computes in the type of `weights`; the residual stream is of type `residual`, f32 or that
+  // same type. `table_arena` provides the RoPE table for `positions` positions.
   Llama(Context& context, const ModelConfig& config, const LlamaTensors& weights,
-        Arena& table_arena, int64_t positions);
+        Arena& table_arena, int64_t positions, DType residual = DType::f32);
 
   struct Activations {
     Arena& arena;
@@ -46,15 +47,15 @@ class Llama {
                         const LlamaTensors& gradients, const Tensor& losses,
                         const PassHooks& hooks = {}) const;
 
-  // The losses alone.
+  // The losses alone, f32.
   void evaluate(Context& context, Arena& activations, const Tensor& tokens, const Tensor& targets,
                 const BatchShape& shape, const Tensor& losses) const;
 
-  // logits (N, V) of every position.
+  // logits (N, V) f32 of every position.
   void logits(Context& context, Arena& activations, const Tensor& tokens, const BatchShape& shape,
               const Tensor& logits) const;
 
-  // Appends tokens (n) to the cache; logits (1, V) are those after the last of them.
+  // Appends tokens (n) to the cache; logits (1, V) f32 are those after the last of them.
   void decode(Context& context, Arena& activations, KeyValueCache& cache, const Tensor& tokens,
               const Tensor& logits) const;
 
@@ -71,14 +72,16 @@ class Llama {
   Tensor final_state(Context& context, Arena& activations, const Tensor& tokens,
                      const BatchShape& shape) const;
   // Loss over a chunk of tokens at a time, so that logits (N, V) never exist as a whole. With
-  // gradients also d (N, d), the gradient of x.
+  // gradients also d, the gradient of x.
   void head_backward(Context& context, const Tensor& x, const Tensor& targets, float loss_scale,
-                     const LlamaTensors& gradients, const Tensor& d, const Tensor& losses) const;
+                     const LlamaTensors& gradients, const ResidualGradient& d,
+                     const Tensor& losses) const;
   void head_losses(Context& context, const Tensor& x, const Tensor& targets,
                    const Tensor& losses) const;
 
   const ModelConfig config_;
   const LlamaTensors weights_;
+  const ModelTypes types_;
   Tensor rope_table_;  // (positions, h/2, 2)
 };
 

@@ -3,9 +3,34 @@
 
 #include <cstdint>
 
+#include <utility>
+
 #include "config/schema.h"
+#include "tensor/dtype.h"
 
 namespace dashlm {
+
+// What a model computes in; docs/performance.md says what is kept in which type.
+enum class ModelPrecision { fp32, bf16 };
+
+template <>
+struct EnumNames<ModelPrecision> {
+  static constexpr std::pair<ModelPrecision, const char*> names[] = {
+      {ModelPrecision::fp32, "fp32"},
+      {ModelPrecision::bf16, "bf16"},
+  };
+};
+
+constexpr DType dtype_of(ModelPrecision precision) {
+  return precision == ModelPrecision::bf16 ? DType::bf16 : DType::f32;
+}
+
+// Types of tensors in memory. Whatever they are, arithmetic, sums, softmax and losses are f32, as
+// are gradients of weights.
+struct ModelTypes {
+  DType compute = DType::f32;   // weights, activations and their gradients
+  DType residual = DType::f32;  // the residual stream and its gradient: f32, or as `compute`
+};
 
 struct ModelConfig {
   int64_t n_layer = 4;

@@ -65,8 +65,8 @@ void require_same_weights(Communicator& communicator, Device& device, const Para
                           const Tensor& weights) {
   std::string sums;
   for (const Parameter& parameter : layout.parameters()) {
-    std::vector<float> host(static_cast<size_t>(parameter.elements()));
     const Tensor part = ParameterLayout::view(weights, parameter);
+    std::vector<char> host(static_cast<size_t>(part.bytes()));
     device.download(host.data(), part.data, part.bytes());
     const uint32_t crc = crc32_of_bytes(host.data(), part.bytes());
     sums.append(reinterpret_cast<const char*>(&crc), sizeof crc);

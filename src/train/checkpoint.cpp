@@ -11,6 +11,8 @@
 #include "dist/ownership.h"
 #include "io/safetensors_set.h"
 #include "model/hf_format.h"
+#include "tensor/bf16.h"
+#include "train/master_weights.h"
 
 namespace dashlm {
 namespace fs = std::filesystem;
@@ -19,12 +21,21 @@ namespace {
 // Items are filled one at a time as they are written, so that saving needs memory for the largest
 // tensor only.
 SafetensorsItem weight_item(Engine& engine, const HfTensor& tensor) {
-  return {tensor.name, DType::f32, tensor.shape, [&](void* out) {
+  return {tensor.name, engine.weights().dtype, tensor.shape, [&](void* out) {
             const Tensor part = engine.weights().rows(tensor.offset, tensor.shape.elements());
-            std::vector<float> host(static_cast<size_t>(part.elements()));
+            std::vector<char> host(static_cast<size_t>(part.bytes()));
             engine.device().download(host.data(), part.data, part.bytes());
-            tensor.encode(host.data(), static_cast<float*>(out));
+            tensor.encode(host.data(), out, size_of(part.dtype));
           }};
+}
+
+// The name of the f32 weights of a block, which are saved where the model's are rounded.
+std::string master_name(const Block& block) {
+  return "weights of " + block.name;
+}
+
+bool has_masters(const Engine& engine) {
+  return engine.weights().dtype != DType::f32;
 }
 
 std::vector<SafetensorsItem> state_items(Engine& engine) {
@@ -33,6 +44,14 @@ std::vector<SafetensorsItem> state_items(Engine& engine) {
     items.push_back({tensor.name, tensor.dtype, tensor.shape, [&engine, tensor](void* out) {
                        engine.device().download(out, tensor.data, tensor.bytes());
                      }});
+  }
+  if (!has_masters(engine)) return items;
+  for (const Block& block : engine.own_blocks()) {
+    const BlockPlace place = block.place;
+    items.push_back(
+        {master_name(block), DType::f32, {place.rows, place.cols}, [&engine, place](void* out) {
+           download_block(engine.device(), engine.own_weights(), place, static_cast<float*>(out));
+         }});
   }
   return items;
 }
@@ -97,8 +116,8 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
                      bool warn) {
   const Json now = parse_json(run_config_text(config), "config");
   for_differences(saved, now, [&](const std::string& key, const Json& before, const Json& value) {
-    const bool decides_tensors =
-        (key.starts_with("model.") && key != "model.init_std") || key == "optimizer.type";
+    const bool decides_tensors = (key.starts_with("model.") && key != "model.init_std") ||
+                                 key == "optimizer.type" || key == "train.precision";
     require(!decides_tensors,
             "cannot resume from '{}': it has {} = {}, the config has {}; give the run another "
             "--out "
@@ -136,6 +155,13 @@ void load_state(const std::string& folder, Engine& engine) {
     engine.device().upload(tensor.data, host.data(), tensor.bytes());
     names.push_back(tensor.name);
   }
+  for (const Block& block : has_masters(engine) ? engine.own_blocks() : std::vector<Block>{}) {
+    const BlockPlace& place = block.place;
+    std::vector<float> host(static_cast<size_t>(place.elements()));
+    files.read(master_name(block), DType::f32, {place.rows, place.cols}, host.data());
+    upload_block(engine.device(), engine.own_weights(), place, host.data());
+    names.push_back(master_name(block));
+  }
   require_no_others(engine.communicator(), files, names);
 }
 
@@ -171,7 +197,7 @@ std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunCon
     run["state"] = write_config([&](Schema& s) { copy.describe(s); });
     run["config"] = parse_json(run_config_text(config), "config");
     part.write_text("run.json", run.dump(2) + "\n");
-    part.write_text("config.json", hf_config_text(config.model));
+    part.write_text("config.json", hf_config_text(config.model, engine.weights().dtype));
   }
 
   std::string final_folder;
@@ -192,11 +218,23 @@ RunState restore_checkpoint(const std::string& folder, Engine& engine, const Run
           "cannot resume from '{}': the files in data.train are not those it was trained on "
           "(names, sizes or content differ)",
           folder);
-  load_weights(folder, config.model, engine.layout(), engine.device(), engine.weights());
+  load_weights(folder, config.model, engine.layout(), engine.device(), engine.staging());
   engine.weights_were_set();
   load_state(folder, engine);
   return state;
 }
+
+namespace {
+
+// Rounded if the tensor is bf16.
+void upload_as(Device& device, const Tensor& tensor, const std::vector<float>& values) {
+  if (tensor.dtype == DType::f32) return device.upload(tensor.data, values.data(), tensor.bytes());
+  std::vector<Bf16> rounded;
+  for (const float value : values) rounded.emplace_back(value);
+  device.upload(tensor.as<Bf16>(), rounded.data(), tensor.bytes());
+}
+
+}  // namespace
 
 RunConfig read_checkpoint_config(const std::string& folder) {
   const Json run = read_run_json(folder);
@@ -208,12 +246,10 @@ void load_weights(const std::string& folder, const ModelConfig& config,
   const SafetensorsSet files(folder, "model");
   std::vector<std::string> names;
   for (const HfTensor& tensor : hf_tensors(config, layout)) {
-    const auto elements = static_cast<size_t>(tensor.shape.elements());
-    std::vector<float> stored(elements), ours(elements);
-    files.read(tensor.name, DType::f32, tensor.shape, stored.data());
+    const std::vector<float> stored = files.read_f32(tensor.name, tensor.shape);
+    std::vector<float> ours(stored.size());
     tensor.decode(stored.data(), ours.data());
-    const Tensor part = weights.rows(tensor.offset, tensor.shape.elements());
-    device.upload(part.data, ours.data(), part.bytes());
+    upload_as(device, weights.rows(tensor.offset, tensor.shape.elements()), ours);
     names.push_back(tensor.name);
   }
   LoneCommunicator alone;

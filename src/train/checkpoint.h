@@ -1,9 +1,11 @@
 // Saving and restoring a run.
 //
 // A checkpoint folder holds
-//   model.safetensors      the weights under Hugging Face names (src/model/hf_format.h)
+//   model.safetensors      the weights the model computes with, in their type, under Hugging Face
+//                          names (src/model/hf_format.h)
 //   config.json            what transformers needs to load them
-//   optimizer.safetensors  the optimizer's state, named by block
+//   optimizer.safetensors  the optimizer's state, named by block; and the f32 weights of each block
+//                          where those of the model are rounded
 //   run.json               RunState and the resolved configuration
 //   manifest.json          sizes and checksums (src/io/checkpoint_store.h)
 //
@@ -46,7 +48,8 @@ RunState restore_checkpoint(const std::string& folder, Engine& engine, const Run
 // The configuration a checkpoint was written with.
 RunConfig read_checkpoint_config(const std::string& folder);
 
-// Reads the weights of a checkpoint into `weights` (flat, on `device`).
+// Reads the weights of a checkpoint into `weights` (flat, on `device`), f32 or bf16, whichever of
+// them the files hold.
 void load_weights(const std::string& folder, const ModelConfig& config,
                   const ParameterLayout& layout, Device& device, const Tensor& weights);
 

@@ -1,11 +1,14 @@
 #include "train/engine.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/timer.h"
+#include "device/gpu_models.h"
 #include "dist/ownership.h"
 #include "ops/reduce.h"
 
@@ -64,22 +67,19 @@ void Engine::build() {
   std::vector<BlockPlace> places;
   for (const Block& block : blocks_) places.push_back(block.place);
   parameters_ = std::make_unique<ShardedParameters>(
-      communicator_, layout_.elements(), places, owners_,
+      communicator_, layout_.elements(), dtype_of(config_.train.precision), places, owners_,
       ShardArenas{weights_arena_, gradients_arena_, shard_arena_, bucket_arena_});
-  const Shape tokens{micro_batch() * config_.model.seq_len};
-  tokens_ = batch_arena_.take("tokens", tokens, DType::i32);
-  targets_ = batch_arena_.take("targets", tokens, DType::i32);
-  losses_ = batch_arena_.take("losses", tokens);
+  const int64_t ranks = communicator_.size(), length = config_.model.seq_len;
+  const int64_t sequences = (config_.train.batch + ranks - 1) / ranks;  // of the busiest rank
+  tokens_ = batch_arena_.take("tokens", {sequences * length}, DType::i32);
+  targets_ = batch_arena_.take("targets", {sequences * length}, DType::i32);
+  losses_ = batch_arena_.take("losses", {micro_batch() * length});
+  totals_ = batch_arena_.take("totals", {2}, DType::f64);
   gradient_tensors_ = llama_tensors(layout_, config_.model, gradients());
   llama_ = std::make_unique<Llama>(context_, config_.model,
                                    llama_tensors(layout_, config_.model, weights()), batch_arena_,
-                                   config_.model.seq_len);
-  std::vector<Block> own;
-  for (const size_t index : parameters_->own_blocks()) {
-    own.push_back(blocks_[index]);
-    own.back().place = parameters_->own_place(index);
-  }
-  optimizer_ = make_optimizer(config_.optimizer, std::move(own), parameters_->own_weights(),
+                                   length, dtype_of(config_.train.residual));
+  optimizer_ = make_optimizer(config_.optimizer, own_blocks(), parameters_->own_weights(),
                               parameters_->own_gradients(), optimizer_arena_,
                               static_cast<uint64_t>(config_.train.seed));
 }
@@ -89,12 +89,12 @@ void Engine::walk_through() {
   const Share share = Share::of(config_.train.batch, communicator_.rank(), communicator_.size());
   const int64_t length = config_.model.seq_len, micro = micro_batch();
   const int64_t batches = share.size() / micro, rest = share.size() % micro;
-  const Batch batch{share.size(), length, {}, {}, {}, 0};
-  run_micro_batch(batch, 0, micro, 1.0f, false);
+  run_micro_batch(0, micro, 1.0f, false);
   sequence_flops_ = context_.flops / static_cast<double>(micro);
   context_.flops *= static_cast<double>(batches);  // the others are like the first
-  if (rest > 0) run_micro_batch(batch, 0, rest, 1.0f, false);
+  if (rest > 0) run_micro_batch(0, rest, 1.0f, false);
   const double model_flops = context_.flops;
+  add_sum_of_squares(context_, totals_.rows(1, 1), parameters_->own_gradients());
   update({});
   plan_.step_flops = context_.flops;
   plan_.update_flops = context_.flops - model_flops;
@@ -115,6 +115,7 @@ void Engine::allocate() {
     arena->commit();
   }
   build();
+  host_batch_ = std::make_unique<HostBuffer>(device_, tokens_.bytes() + targets_.bytes());
   parameters_->initialize(context_);
   optimizer_->initialize(context_);
 }
@@ -124,25 +125,28 @@ void Engine::initialize() {
     const Parameter& parameter = layout_.parameters()[i];
     std::vector<float> host(static_cast<size_t>(parameter.elements()));
     initialize_parameter(parameter, i, static_cast<uint64_t>(config_.train.seed), host.data());
-    const Tensor part = ParameterLayout::view(weights(), parameter);
-    device_.upload(part.data, host.data(), part.bytes());
+    const Tensor place = ParameterLayout::view(staging(), parameter);
+    device_.upload(place.data, host.data(), place.bytes());
   }
   weights_were_set();
 }
 
-BatchShape Engine::upload(const Batch& batch, int64_t first, int64_t count) {
-  const BatchShape shape{count, batch.seq_len};
-  if (context_.planning()) return shape;
-  const int64_t bytes = shape.tokens() * size_of(DType::i32);
-  device_.upload(tokens_.data, batch.tokens.data() + first * batch.seq_len, bytes);
-  device_.upload(targets_.data, batch.targets.data() + first * batch.seq_len, bytes);
-  return shape;
+void Engine::upload(const Batch& batch) {
+  if (context_.planning()) return;
+  const auto bytes = batch.sequences * batch.seq_len * size_of(DType::i32);
+  char *tokens = host_batch_->data(), *targets = tokens + tokens_.bytes();
+  std::memcpy(tokens, batch.tokens.data(), static_cast<size_t>(bytes));
+  std::memcpy(targets, batch.targets.data(), static_cast<size_t>(bytes));
+  device_.start_upload(tokens_.data, tokens, bytes);
+  device_.start_upload(targets_.data, targets, bytes);
 }
 
-void Engine::run_micro_batch(const Batch& batch, int64_t first, int64_t count, float loss_scale,
-                             bool last) {
-  const BatchShape shape = upload(batch, first, count);
-  const auto part = [&](const Tensor& whole) { return whole.rows(0, shape.tokens()); };
+Tensor Engine::part(const Tensor& tokens, int64_t first, int64_t count) const {
+  return tokens.rows(first * config_.model.seq_len, count * config_.model.seq_len);
+}
+
+void Engine::run_micro_batch(int64_t first, int64_t count, float loss_scale, bool last) {
+  const BatchShape shape{count, config_.model.seq_len};
   PassHooks hooks;
   if (!context_.planning()) {
     hooks.before_use = [&](int64_t end) { parameters_->need_weights(context_, end); };
@@ -154,21 +158,25 @@ void Engine::run_micro_batch(const Batch& batch, int64_t first, int64_t count, f
       parameters_->gradients_complete(context_, begin);
     };
   }
-  llama_->forward_backward(context_, {activations_, config_.train.recompute}, part(tokens_),
-                           part(targets_), shape, loss_scale, gradient_tensors_, part(losses_),
-                           hooks);
-  loss_.sum += sum(context_, part(losses_));
+  const Tensor losses = part(losses_, 0, count);
+  llama_->forward_backward(context_, {activations_, config_.train.recompute},
+                           part(tokens_, first, count), part(targets_, first, count), shape,
+                           loss_scale, gradient_tensors_, losses, hooks);
+  add_sum(context_, totals_.rows(0, 1), losses);
 }
 
 void Engine::forward_backward(const Batch& batch) {
-  loss_ = {0, batch.step_targets > 0 ? batch.step_targets : batch.scored_targets()};
+  const DeviceRange range(device_, "forward and backward");
+  step_targets_ = batch.step_targets > 0 ? batch.step_targets : batch.scored_targets();
   const auto scale =
-      static_cast<float>(1.0 / static_cast<double>(std::max<int64_t>(1, loss_.targets)));
+      static_cast<float>(1.0 / static_cast<double>(std::max<int64_t>(1, step_targets_)));
+  upload(batch);
+  device_.clear(totals_.data, totals_.bytes());
   device_.clear(gradients().data, gradients().bytes());
   const int64_t micro = micro_batch();
   for (int64_t first = 0; first < batch.sequences; first += micro) {
     const int64_t count = std::min(micro, batch.sequences - first);
-    run_micro_batch(batch, first, count, scale, first + count == batch.sequences);
+    run_micro_batch(first, count, scale, first + count == batch.sequences);
   }
   // A rank without sequences of its own takes part all the same.
   settle();
@@ -184,13 +192,26 @@ void Engine::clear_frozen_gradients(int64_t begin, int64_t end) {
   }
 }
 
+// Here the host waits for the passes: whether the step counts, and how much the gradients are to be
+// clipped, depends on what they gave.
 StepSums Engine::reduce(double flag) {
+  const DeviceRange range(device_, "reduce");
   parameters_->wait_for_gradients(context_);
-  const double squares = sum_of_squares(context_, parameters_->own_gradients());
+  add_sum_of_squares(context_, totals_.rows(1, 1), parameters_->own_gradients());
+  std::array<double, 2> own = {};
+  device_.download(own.data(), totals_.data, totals_.bytes());
   const Timer timer;
-  const std::vector<double> sums = communicator_.sum(std::vector{loss_.sum, squares, flag});
+  const std::vector<double> sums = communicator_.sum(std::vector{own[0], own[1], flag});
   if (communicator_.size() > 1) sums_ms_ += timer.milliseconds();
-  return {LossSum{sums[0], loss_.targets}.mean(), std::sqrt(sums[1]), sums[2]};
+  return {LossSum{sums[0], step_targets_}.mean(), std::sqrt(sums[1]), sums[2]};
+}
+
+double Engine::utilisation(double step_seconds) const {
+  const GpuModel* gpu = device_.model();
+  if (!gpu) return 0;
+  const double peak = config_.train.precision == ModelPrecision::bf16 ? gpu->bf16 : gpu->fp32;
+  const double flops = sequence_flops_ * static_cast<double>(config_.train.batch);
+  return flops / step_seconds / (peak * communicator_.size());
 }
 
 double Engine::take_communication_ms() {
@@ -198,19 +219,32 @@ double Engine::take_communication_ms() {
 }
 
 void Engine::gather() {
+  const DeviceRange range(device_, "gather");
   parameters_->start_gather(context_);
 }
 
 void Engine::update(const UpdateStep& step) {
+  const DeviceRange range(device_, "update");
   optimizer_->update(context_, step);
 }
 
+std::vector<Block> Engine::own_blocks() const {
+  std::vector<Block> own;
+  for (const size_t index : parameters_->own_blocks()) {
+    own.push_back(blocks_[index]);
+    own.back().place = parameters_->own_place(index);
+  }
+  return own;
+}
+
 LossSum Engine::evaluate(const Batch& batch) {
+  const DeviceRange range(device_, "evaluate");
   if (!context_.planning()) settle();
-  const BatchShape shape = upload(batch, 0, batch.sequences);
-  const auto part = [&](const Tensor& whole) { return whole.rows(0, shape.tokens()); };
-  llama_->evaluate(context_, activations_, part(tokens_), part(targets_), shape, part(losses_));
-  return {sum(context_, part(losses_)), batch.scored_targets()};
+  upload(batch);
+  const Tensor losses = part(losses_, 0, batch.sequences);
+  llama_->evaluate(context_, activations_, part(tokens_, 0, batch.sequences),
+                   part(targets_, 0, batch.sequences), {batch.sequences, batch.seq_len}, losses);
+  return {sum(context_, losses), batch.scored_targets()};
 }
 
 }  // namespace dashlm

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "data/batch_loader.h"
+#include "device/host_buffer.h"
 #include "dist/sharded_parameters.h"
 #include "model/llama.h"
 #include "optim/optimizer.h"
@@ -19,12 +20,12 @@ namespace dashlm {
 struct MemoryPlan {
   int64_t weights = 0;
   int64_t gradients = 0;
-  int64_t shard = 0;    // fp32 weights and summed gradients of own blocks; 0 for a single rank
+  int64_t shard = 0;  // fp32 weights and summed gradients of own blocks, unless those of the passes
   int64_t buckets = 0;  // room for what travels between ranks
   int64_t optimizer = 0;
   int64_t activations = 0;
   int64_t scratch = 0;      // intermediate results within operations and layers
-  int64_t batch = 0;        // tokens, targets, losses and RoPE tables
+  int64_t batch = 0;        // tokens, targets, losses, totals and RoPE tables
   double step_flops = 0;    // averaged over steps, where some refresh roots and some do not
   double update_flops = 0;  // of them the optimizer's
 
@@ -86,12 +87,21 @@ class Engine {
 
   // Sequences at once on this rank: train.micro_batch, or its share of the batch if that is less.
   int64_t micro_batch() const;
-  const Tensor& weights() const { return parameters_->weights(); }      // flat, once settled
+  // Flat, in the type of train.precision, once settled.
+  const Tensor& weights() const { return parameters_->weights(); }
   const Tensor& gradients() const { return parameters_->gradients(); }  // of this rank's sequences
-  // To be called when weights() were set, alike on every rank.
+  // Where others put the weights of all parameters (flat f32, alike on every rank), and what is
+  // then to be called. The gradients are lost.
+  const Tensor& staging() const { return parameters_->staging(); }
   void weights_were_set() { parameters_->adopt_weights(context_); }
-  // Of a forward and a backward pass over one sequence.
+  // What the optimizer updates: own blocks, with their places in own_weights() (flat f32).
+  const Tensor& own_weights() const { return parameters_->own_weights(); }
+  std::vector<Block> own_blocks() const;
+  // Of a forward and a backward pass over one sequence, without what is computed twice.
   double sequence_flops() const { return sequence_flops_; }
+  // Of the peak rate of all ranks' GPUs at train.precision, what steps of so many seconds make use
+  // of (MFU); 0 on a CPU and where the peak is unknown.
+  double utilisation(double step_seconds) const;
   int64_t own_block_count() const { return std::ssize(parameters_->own_blocks()); }
   int64_t own_elements() const { return parameters_->own_weights().elements(); }
   int64_t bucket_count() const { return parameters_->bucket_count(); }
@@ -111,9 +121,11 @@ class Engine {
   void walk_through();
   // Of parameters in [begin, end) of the flat allocation.
   void clear_frozen_gradients(int64_t begin, int64_t end);
-  void run_micro_batch(const Batch& batch, int64_t first, int64_t count, float loss_scale,
-                       bool last);
-  BatchShape upload(const Batch& batch, int64_t first, int64_t count);
+  void run_micro_batch(int64_t first, int64_t count, float loss_scale, bool last);
+  // To tokens_ and targets_, at most as many sequences as fit. It does not wait.
+  void upload(const Batch& batch);
+  // Of `count` sequences from `first` on, of a tensor by token.
+  Tensor part(const Tensor& tokens, int64_t first, int64_t count) const;
 
   Device& device_;
   const RunConfig& config_;
@@ -129,10 +141,13 @@ class Engine {
       activations_, scratch_, batch_arena_;
   Context context_;
   std::unique_ptr<ShardedParameters> parameters_;
-  Tensor tokens_, targets_, losses_;  // (micro_batch · seq_len)
+  std::unique_ptr<HostBuffer> host_batch_;  // tokens and targets on their way to the device
+  Tensor tokens_, targets_;  // (sequences at most · seq_len) i32: of a step, or of an evaluation
+  Tensor losses_;            // (micro_batch · seq_len)
+  Tensor totals_;            // (2) f64: sums of losses and of squared gradients
   LlamaTensors gradient_tensors_;
-  double sums_ms_ = 0;  // spent on adding up scalars since take_communication_ms()
-  LossSum loss_;        // of the last forward_backward(), with the targets of all ranks
+  double sums_ms_ = 0;        // spent on adding up scalars since take_communication_ms()
+  int64_t step_targets_ = 0;  // of all ranks, in the last forward_backward()
   std::unique_ptr<Llama> llama_;
   std::unique_ptr<Optimizer> optimizer_;
 };

@@ -7,11 +7,12 @@
 
 namespace dashlm {
 
-InferenceModel::InferenceModel(Device& device, const ModelConfig& config, const std::string& folder,
+InferenceModel::InferenceModel(Device& device, const RunConfig& config, const std::string& folder,
                                int64_t sequences)
     : device_(device),
-      config_(config),
-      layout_(config),
+      config_(config.model),
+      types_{dtype_of(config.train.precision), dtype_of(config.train.residual)},
+      layout_(config.model),
       sequences_(sequences),
       lasting_(device, "model"),
       activations_(device, "activations"),
@@ -26,14 +27,14 @@ InferenceModel::InferenceModel(Device& device, const ModelConfig& config, const 
 
 void InferenceModel::build() {
   const Shape tokens{sequences_ * config_.seq_len};
-  weights_ = lasting_.take("weights", {layout_.elements()});
+  weights_ = lasting_.take("weights", {layout_.elements()}, types_.compute);
   tokens_ = lasting_.take("tokens", tokens, DType::i32);
   targets_ = lasting_.take("targets", tokens, DType::i32);
   losses_ = lasting_.take("losses", tokens);
   logits_ = lasting_.take("logits", {1, config_.vocab_size});
-  cache_ = KeyValueCache::take(lasting_, config_, config_.seq_len);
+  cache_ = KeyValueCache::take(lasting_, config_, types_.compute, config_.seq_len);
   llama_ = std::make_unique<Llama>(context_, config_, llama_tensors(layout_, config_, weights_),
-                                   lasting_, config_.seq_len);
+                                   lasting_, config_.seq_len, types_.residual);
 }
 
 void InferenceModel::walk_through() {

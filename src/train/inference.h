@@ -14,8 +14,9 @@ namespace dashlm {
 
 class InferenceModel {
  public:
-  // Loads the weights of a checkpoint folder. evaluate() takes up to `sequences` sequences.
-  InferenceModel(Device& device, const ModelConfig& config, const std::string& folder,
+  // Loads the weights of a checkpoint folder, to compute as its run did (train.precision).
+  // evaluate() takes up to `sequences` sequences.
+  InferenceModel(Device& device, const RunConfig& config, const std::string& folder,
                  int64_t sequences);
 
   LossSum evaluate(const Batch& batch);
@@ -32,6 +33,7 @@ class InferenceModel {
 
   Device& device_;
   const ModelConfig config_;
+  const ModelTypes types_;
   const ParameterLayout layout_;
   const int64_t sequences_;
   Arena lasting_, activations_, scratch_;

@@ -59,6 +59,7 @@ void MetricsLog::train(const StepMetrics& m) {
                {"communication_ms", m.communication_ms},
                {"bytes_sent", m.bytes_sent},
                {"tokens_per_s", m.tokens_per_s}};
+  if (m.mfu > 0) json["mfu"] = m.mfu;
   if (m.optimizer.roots > 0) {
     json["pack_ms"] = m.optimizer.pack;
     json["factors_ms"] = m.optimizer.factors;

@@ -1,8 +1,8 @@
 // metrics.jsonl: one JSON object a line, told apart by "kind".
 //
 //   train  step, tokens, loss, lr, grad_norm, skipped, step_ms, data_ms, forward_backward_ms,
-//          optimizer_ms, communication_ms, bytes_sent, tokens_per_s; of a block-wise optimizer also
-//          pack_ms, factors_ms, roots_ms, update_ms
+//          optimizer_ms, communication_ms, bytes_sent, tokens_per_s; on GPUs whose peak rate is
+//          known also mfu; of a block-wise optimizer also pack_ms, factors_ms, roots_ms, update_ms
 //   eval   step, val_loss, val_ppl, tokens
 //   final  step, val_loss, val_ppl, tokens, wall_s
 //   blocks step, group, and figures about a group of blocks (optimizer.statistics_every); with
@@ -10,7 +10,8 @@
 //
 // Losses are in nats per target token, tokens are those trained on so far. Times and bytes are
 // those of rank 0; communication_ms is the part of the step in which it packed or waited for what
-// travels between ranks, and bytes_sent is what it sent to others.
+// travels between ranks, and bytes_sent is what it sent to others. mfu counts the FLOPs of the
+// passes without what is computed twice, over the whole step.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct StepMetrics {
   double step_ms = 0, data_ms = 0, forward_backward_ms = 0, optimizer_ms = 0, communication_ms = 0;
   int64_t bytes_sent = 0;
   double tokens_per_s = 0;
+  double mfu = 0;  // model FLOPs utilisation: of the peak at train.precision; 0: unknown
   UpdateTimes optimizer;
 };
 

@@ -30,8 +30,9 @@ Progress::Progress(int64_t first, int64_t last, int64_t every)
 
 std::string Progress::line(const StepMetrics& m) const {
   const double per_step = timer_.seconds() / static_cast<double>(m.step - first_ + 1);
-  return fmt::format("step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.3f}  {:.0f} tokens/s  ETA {}",
-                     m.step, last_, m.loss, m.lr, m.grad_norm, m.tokens_per_s,
+  const std::string mfu = m.mfu > 0 ? fmt::format("  MFU {:.1f}%", 100 * m.mfu) : "";
+  return fmt::format("step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.3f}  {:.0f} tokens/s{}  ETA {}",
+                     m.step, last_, m.loss, m.lr, m.grad_norm, m.tokens_per_s, mfu,
                      duration(per_step * static_cast<double>(last_ - m.step)));
 }
 

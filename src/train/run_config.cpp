@@ -12,6 +12,12 @@ void TrainConfig::describe(Schema& s) {
   s.field("lr", lr, "peak learning rate", {0.0, 1e3});
   schedule.describe(s);
   s.field("grad_clip", grad_clip, "largest norm of the whole gradient; 0: no clipping", {0.0, 1e9});
+  s.field("precision", precision,
+          "of weights and activations in the passes; bf16 keeps fp32 master weights, gradients, "
+          "norms, softmax and losses");
+  s.field(
+      "residual", residual,
+      "of the residual stream; bf16 needs train.precision = bf16, saves memory and loses digits");
   s.field("recompute", recompute,
           "keep only the input of each layer and compute the rest again in the backward pass: less "
           "memory, a third more work, the same gradients");
@@ -54,6 +60,8 @@ void RunConfig::resolve() {
   if (train.micro_batch == 0) train.micro_batch = train.batch;
   require(train.micro_batch <= train.batch, "train.micro_batch = {} is more than train.batch = {}",
           train.micro_batch, train.batch);
+  require(train.residual == ModelPrecision::fp32 || train.precision == ModelPrecision::bf16,
+          "train.residual = bf16 needs train.precision = bf16");
   constexpr int64_t kMostTokens = int64_t{1} << 31;  // keeps every size well within 64 bits
   require(
       train.micro_batch * model.seq_len <= kMostTokens,

@@ -18,6 +18,8 @@ struct TrainConfig {
   double lr = 1e-3;
   Schedule schedule;
   double grad_clip = 1.0;
+  ModelPrecision precision = ModelPrecision::fp32;
+  ModelPrecision residual = ModelPrecision::fp32;
   bool recompute = false;
   int64_t seed = 1;
   int64_t max_skipped_steps = 10;

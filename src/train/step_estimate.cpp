@@ -34,7 +34,9 @@ StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const Gp
   const MemoryPlan& memory = plan.memory_plan();
   StepEstimate step;
   const int64_t sequences = (config.train.batch + ranks - 1) / ranks;
-  step.model = static_cast<double>(sequences) * plan.sequence_flops() / (0.55 * gpu.bf16);
+  const DType type = dtype_of(config.train.precision);
+  const double peak = type == DType::bf16 ? gpu.bf16 : gpu.fp32;
+  step.model = static_cast<double>(sequences) * plan.sequence_flops() / (0.55 * peak);
   // State is read and written, as are weights; gradients are read.
   const double bytes =
       2.0 * static_cast<double>(memory.optimizer) + 12.0 * static_cast<double>(plan.own_elements());
@@ -47,7 +49,7 @@ StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const Gp
   const double latency = buckets * std::log2(ranks) * kLatency;
   const double sent = static_cast<double>(plan.layout().elements()) * (ranks - 1) / ranks;
   step.reduce = 4 * sent / (kLinkEfficiency * link) + latency;
-  step.gather = 2 * sent / (kLinkEfficiency * link) + latency;
+  step.gather = static_cast<double>(size_of(type)) * sent / (kLinkEfficiency * link) + latency;
   const auto micro = static_cast<double>((sequences + plan.micro_batch() - 1) / plan.micro_batch());
   const auto exposed = [&](double travel, double hidden_behind) {
     return std::max(travel / buckets, travel - hidden_behind);

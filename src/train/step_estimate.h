@@ -1,14 +1,14 @@
 // How long a training step would take on many GPUs, by arithmetic. docs/distributed.md has the
 // formula in words.
 //
-//   model    F / (0.55 · bf16 rate)                 F: FLOPs of the passes of the busiest rank
+//   model    F / (0.55 · rate at train.precision)   F: FLOPs of the passes of the busiest rank
 //   update   U / (e · rate) + bytes / (0.8 · memory bandwidth)
 //                                                   U: FLOPs of the update of the costliest rank,
 //                                                   at
 //            the rate of its products' precision with e = 0.3; for eigen-decompositions fp32 with
 //            e = 0.013. Both e are what the published implementations reach (REFERENCE, table).
 //   reduce   4·E·(R-1)/R / link + buckets·log2(R)·10 µs      E: parameters, R: ranks
-//   gather   2·E·(R-1)/R / link + buckets·log2(R)·10 µs      weights travel as bf16
+//   gather   w·E·(R-1)/R / link + buckets·log2(R)·10 µs      w: bytes of a weight, 2 as bf16
 //
 // The link is NVLink within a node of 8 GPUs, else each GPU's share of the network, at 80%.
 // Gradients travel while the last micro-batch's backward pass (2/3 of its time) goes on, except the

@@ -168,6 +168,7 @@ void Trainer::train_step(BatchLoader& loader) {
           .communication_ms = reduce_ms + gather_ms,
           .bytes_sent = communicator_.bytes_sent() - sent_before,
           .tokens_per_s = 1e3 * static_cast<double>(batch.step_targets) / step_ms,
+          .mfu = engine_.utilisation(step_ms / 1e3),
           .optimizer = accepted ? engine_.optimizer().times() : UpdateTimes{}});
   if (accepted && engine_.optimizer().statistics_due(state_.updates)) report_statistics();
 }

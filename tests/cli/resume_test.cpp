@@ -63,6 +63,34 @@ TEST_F(ResumeTest, FromAnOlderCheckpointAcrossShardsAndEpochs) {
   expect_same_as_whole();
 }
 
+// Weights that the model computes with are rounded, but those that go on from a checkpoint are not.
+TEST_F(ResumeTest, Bf16RunsGoOnBitForBit) {
+  for (const char* residual : {"fp32", "bf16"}) {
+    Json config = default_config();
+    config["train"]["precision"] = "bf16";
+    config["train"]["residual"] = residual;
+    write_config(config);
+    fs::remove_all(path("whole"));
+    fs::remove_all(out());
+    ASSERT_EQ(train({"--out", path("whole")}).exit_code, 0);
+    ASSERT_EQ(train().exit_code, 0);
+    fs::remove_all(out() + "/checkpoints/step_00000020");
+    fs::remove_all(out() + "/checkpoints/step_00000024");
+    const ProcessResult result = train({"--resume"});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    expect_same_as_whole();
+  }
+}
+
+TEST_F(ResumeTest, AnotherPrecisionIsRefused) {
+  const ProcessResult result =
+      train({"--resume", "--out", path("whole"), "--set", "train.precision=bf16"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.errors.find("train.precision = \"fp32\", the config has \"bf16\""),
+            std::string::npos)
+      << result.errors;
+}
+
 // Stale and staggered roots, momentum and power iterations all have to come back as they were.
 TEST_F(ResumeTest, BlockOptimizersGoOnBitForBit) {
   for (const char* type : {"dash", "shampoo"}) {

@@ -81,6 +81,24 @@ TEST_F(TrainTest, MicroBatchesAddUpToTheBatch) {
   }
 }
 
+// What eval computes in is what the run did.
+TEST_F(TrainTest, Bf16TrainsAlmostAsFp32AndEvalRepeatsIt) {
+  ASSERT_EQ(train({"--out", path("fp32")}).exit_code, 0);
+  ASSERT_EQ(train({"--set", "train.precision=bf16"}).exit_code, 0);
+  EXPECT_NE(losses(path("fp32")), losses(out()));
+  const auto exact = metrics(path("fp32"), "train"), rounded = metrics(out(), "train");
+  ASSERT_EQ(exact.size(), rounded.size());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double loss = exact[i]["loss"];
+    EXPECT_NEAR(rounded[i]["loss"].get<double>(), loss, 2e-3 * loss);
+  }
+  const ProcessResult result = dashlm({"eval", out(), "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(Json::parse(result.output)["val_loss"], metrics(out(), "final")[0]["val_loss"]);
+  const std::string config = read_file("run/checkpoints/step_00000024/config.json");
+  EXPECT_NE(config.find("bfloat16"), std::string::npos);
+}
+
 TEST_F(TrainTest, EvalRepeatsTheFinalLoss) {
   ASSERT_EQ(train().exit_code, 0);
   const ProcessResult result = dashlm({"eval", out(), "--json", "--device", "cpu"});

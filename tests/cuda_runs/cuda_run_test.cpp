@@ -32,32 +32,44 @@ class CudaRuns : public RanksTest {
   }
 };
 
-TEST_F(CudaRuns, FollowTheCpuAndResumeBitForBit) {
-  for (const char* type : {"adamw", "dash"}) {
-    const std::string set = R"(optimizer={"type":")" + std::string(type) + R"(","block_size":10})";
-    const auto run = [&](const std::string& name, const std::vector<std::string>& more) {
-      std::vector<std::string> extra = {"--out", path(name + type)};
-      if (std::string(type) == "adamw") extra.insert(extra.end(), {"--set", set});
-      extra.insert(extra.end(), more.begin(), more.end());
-      const ProcessResult result = train(extra);
-      EXPECT_EQ(result.exit_code, 0) << result.errors;
-    };
-    const auto folder = [&](const std::string& name) { return path(name + type); };
-    run("cpu", {"--set", "device=cpu"});
-    run("cuda", {});
-    expect_losses_close(folder("cuda"), folder("cpu"));
-    fs::copy(folder("cuda"), folder("resumed"), fs::copy_options::recursive);
-    fs::remove_all(folder("resumed") + "/checkpoints/step_00000006");
-    run("resumed", {"--resume"});
-    EXPECT_EQ(losses(folder("resumed")), losses(folder("cuda")));
-  }
+class CudaRunsOf : public CudaRuns, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(CudaRunsOf, FollowTheCpuAndResumeBitForBit) {
+  Json config = Json::parse(read_file("config.json"));
+  const std::string variant = GetParam();
+  if (variant == "adamw") config["optimizer"] = {{"type", "adamw"}, {"block_size", 10}};
+  if (variant.starts_with("bf16")) config["train"]["precision"] = "bf16";
+  if (variant == "bf16_residual") config["train"]["residual"] = "bf16";
+  write_config(config);
+  const auto run = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> extra = {"--out", path(name)};
+    extra.insert(extra.end(), more.begin(), more.end());
+    const ProcessResult result = train(extra);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+  };
+  run("cpu", {"--set", "device=cpu"});
+  run("cuda", {});
+  expect_losses_close(path("cuda"), path("cpu"), variant.starts_with("bf16") ? 2e-4 : 1e-5);
+  fs::copy(path("cuda"), path("resumed"), fs::copy_options::recursive);
+  fs::remove_all(path("resumed") + "/checkpoints/step_00000006");
+  run("resumed", {"--resume"});
+  EXPECT_EQ(losses(path("resumed")), losses(path("cuda")));
 }
 
+INSTANTIATE_TEST_SUITE_P(Variants, CudaRunsOf,
+                         ::testing::Values("adamw", "dash", "bf16", "bf16_residual"),
+                         [](const auto& test) { return std::string(test.param); });
+
 TEST_F(CudaRuns, TwoRanksFollowOne) {
-  ASSERT_EQ(train({"--out", path("1")}).exit_code, 0);
-  const ProcessResult result = train_ranks(2, path("2"));
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  expect_losses_close(path("2"), path("1"));
+  for (const auto& [precision, tolerance] : {std::pair{"fp32", 1e-5}, std::pair{"bf16", 2e-4}}) {
+    const std::string set = std::string("train.precision=") + precision;
+    const std::string one = path(std::string("1") + precision),
+                      two = path(std::string("2") + precision);
+    ASSERT_EQ(train({"--out", one, "--set", set}).exit_code, 0);
+    const ProcessResult result = train_ranks(2, two, {"--set", set});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    expect_losses_close(two, one, tolerance);
+  }
 }
 
 }  // namespace

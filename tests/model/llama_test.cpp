@@ -133,9 +133,9 @@ TEST(Llama, DecodingWithACacheGivesTheLogitsOfTheWhole) {
     const Batch batch = llama.batch(1, kLength);
     const Tensor whole = llama.logits(batch);
     Arena cache_arena(llama.lab().device(), "cache");
-    KeyValueCache::take(cache_arena, llama.config(), kLength);
+    KeyValueCache::take(cache_arena, llama.config(), DType::f32, kLength);
     cache_arena.commit();
-    auto cache = KeyValueCache::take(cache_arena, llama.config(), kLength);
+    auto cache = KeyValueCache::take(cache_arena, llama.config(), DType::f32, kLength);
     const Tensor logits = llama.lab().output("logits", {1, llama.config().vocab_size});
     const ThreadScope one(1);  // many tiny steps, which more threads only slow down
     for (int64_t past = 0; past < kLength;) {

@@ -25,7 +25,8 @@ class RanksTest : public RunTest {
 
   // Losses and gradient norms of each step agree to 1e-5; in expect_same_curve() validation losses
   // too.
-  static void expect_losses_close(const std::string& run, const std::string& reference);
+  static void expect_losses_close(const std::string& run, const std::string& reference,
+                                  double tolerance = 1e-5);
   void expect_same_curve(const std::string& run, const std::string& reference) const;
 };
 

@@ -65,6 +65,23 @@ TEST_F(RankRestore, FromFourRanksOnTwoOnOneOnThree) {
   expect_same_curve(out(), path("whole"));
 }
 
+// The f32 weights of blocks change hands with the blocks.
+TEST_F(RankRestore, Bf16RunsGoOnOnOtherNumbersOfRanks) {
+  const std::vector<std::string> bf16 = {"--set", "train.precision=bf16"};
+  ASSERT_EQ(train({"--out", path("whole"), bf16[0], bf16[1]}).exit_code, 0);
+  ASSERT_EQ(train_ranks(3, out(), bf16).exit_code, 0);
+  expect_losses_close(out(), path("whole"), 5e-3);
+  keep_until(10, "run");
+  for (const int ranks : {2, 1}) {
+    const ProcessResult result = ranks == 1
+                                     ? train({"--resume", bf16[0], bf16[1]})
+                                     : train_ranks(ranks, out(), {"--resume", bf16[0], bf16[1]});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    expect_losses_close(out(), path("whole"), 5e-3);
+    if (ranks > 1) keep_until(15, "run");
+  }
+}
+
 TEST_F(RankRestore, OnAsManyRanksBitForBit) {
   ASSERT_EQ(train_ranks(3, path("whole")).exit_code, 0);
   ASSERT_EQ(train_ranks(3, out()).exit_code, 0);

@@ -8,6 +8,7 @@
 #include "dist/ownership.h"
 #include "optim/step_lab.h"
 #include "ranks/world.h"
+#include "tensor/bf16.h"
 #include "train/agreement.h"
 
 namespace dashlm::testing {
@@ -20,7 +21,8 @@ float gradient_of(int rank, int64_t step, int64_t element) {
 
 class Shards {
  public:
-  explicit Shards(int64_t bucket_elements) : bucket_elements_(bucket_elements) {
+  explicit Shards(int64_t bucket_elements, DType type = DType::f32)
+      : bucket_elements_(bucket_elements), type_(type) {
     const std::vector<double> ones(layout_.parameters().size(), 1.0);
     std::vector<double> costs;
     for (const Block& block : cut_into_blocks(layout_, 4, false, ones)) {
@@ -32,7 +34,9 @@ class Shards {
     for (Arena* arena : {&memory_, &scratch_}) arena->commit();
     build();
     parameters_->initialize(context_);
-    for (int64_t i = 0; i < layout_.elements(); ++i) weights()[i] = static_cast<float>(i);
+    for (int64_t i = 0; i < layout_.elements(); ++i) {
+      parameters_->staging().f32()[i] = static_cast<float>(i);
+    }
     parameters_->adopt_weights(context_);
   }
 
@@ -43,7 +47,12 @@ class Shards {
       own.f32()[i] -= parameters_->own_gradients().f32()[i];
     }
   }
-  float* weights() { return parameters_->weights().f32(); }
+  float weight(int64_t i) const {
+    const Tensor& weights = parameters_->weights();
+    return type_ == DType::f32 ? weights.f32()[i] : static_cast<float>(weights.as<Bf16>()[i]);
+  }
+  // As `weights` hold it.
+  float rounded(float x) const { return type_ == DType::f32 ? x : static_cast<float>(Bf16(x)); }
   float* gradients() { return parameters_->gradients().f32(); }
   ShardedParameters& parameters() { return *parameters_; }
   Context& context() { return context_; }
@@ -52,11 +61,12 @@ class Shards {
  private:
   void build() {
     parameters_ = std::make_unique<ShardedParameters>(
-        world(), layout_.elements(), places_, owners_,
+        world(), layout_.elements(), type_, places_, owners_,
         ShardArenas{memory_, memory_, memory_, memory_}, bucket_elements_);
   }
 
   const int64_t bucket_elements_;
+  const DType type_;
   ParameterLayout layout_ = awkward_parameters();
   std::vector<BlockPlace> places_;
   std::vector<int> owners_;
@@ -68,9 +78,9 @@ class Shards {
 
 // Some steps in which gradients become ready piece by piece, and weights are asked for piece by
 // piece, in buckets of all sizes.
-TEST(ShardedParameters, EveryRankEndsWithWhatOneRankWouldHave) {
+void expect_weights_of_one_rank(DType type) {
   for (const int64_t bucket_elements : {1, 30, 100, 0}) {
-    Shards shards(bucket_elements);
+    Shards shards(bucket_elements, type);
     const int64_t elements = shards.layout().elements();
     std::vector<float> expected(static_cast<size_t>(elements));
     for (int64_t i = 0; i < elements; ++i) expected[static_cast<size_t>(i)] = static_cast<float>(i);
@@ -89,7 +99,7 @@ TEST(ShardedParameters, EveryRankEndsWithWhatOneRankWouldHave) {
       for (const int64_t end : {int64_t{1}, int64_t{117}, elements}) {
         shards.parameters().need_weights(shards.context(), end);
         for (int64_t i = 0; i < end; ++i) {
-          ASSERT_EQ(shards.weights()[i], expected[static_cast<size_t>(i)])
+          ASSERT_EQ(shards.weight(i), shards.rounded(expected[static_cast<size_t>(i)]))
               << "element " << i << ", step " << step << ", buckets of " << bucket_elements;
         }
       }
@@ -97,16 +107,31 @@ TEST(ShardedParameters, EveryRankEndsWithWhatOneRankWouldHave) {
   }
 }
 
+TEST(ShardedParameters, EveryRankEndsWithWhatOneRankWouldHave) {
+  expect_weights_of_one_rank(DType::f32);
+}
+
+// Masters lose nothing: what every rank has is their rounded value.
+TEST(ShardedParameters, WeightsMayBeRounded) {
+  expect_weights_of_one_rank(DType::bf16);
+}
+
 // Each rank sends every gradient that is not its own once, and its own weights to each other rank.
-TEST(ShardedParameters, SendsNoMoreThanItMust) {
-  Shards shards(50);
+void expect_least_traffic(DType type) {
+  Shards shards(50, type);
   const int64_t own = shards.parameters().own_weights().elements();
   const int64_t before = world().bytes_sent();
   shards.parameters().wait_for_gradients(shards.context());
   shards.parameters().start_gather(shards.context());
   shards.parameters().need_weights(shards.context());
   const int64_t others = shards.layout().elements() - own;
-  EXPECT_EQ(world().bytes_sent() - before, 4 * (others + own * (world().size() - 1)));
+  EXPECT_EQ(world().bytes_sent() - before, 4 * others + size_of(type) * own * (world().size() - 1));
+  EXPECT_EQ(world().bytes_sent() - before, shards.parameters().bytes_per_step());
+}
+
+TEST(ShardedParameters, SendsNoMoreThanItMust) {
+  expect_least_traffic(DType::f32);
+  expect_least_traffic(DType::bf16);
 }
 
 TEST(Agreement, DifferentWeightsAreNoticedAndNamed) {
@@ -117,7 +142,7 @@ TEST(Agreement, DifferentWeightsAreNoticedAndNamed) {
   };
   compare();
   const bool last = world().rank() == world().size() - 1;
-  if (last) shards.weights()[120] += 1.0f;  // in the second parameter
+  if (last) shards.parameters().weights().f32()[120] += 1.0f;  // in the second parameter
   try {
     compare();
     ADD_FAILURE() << "nobody noticed";

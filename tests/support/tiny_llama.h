@@ -21,14 +21,19 @@ inline void initialize_all(const ParameterLayout& layout, uint64_t seed, float* 
 
 class TinyLlama {
  public:
-  // `seed` is of the weights.
-  explicit TinyLlama(ModelConfig config, uint64_t seed = 3)
+  // `seed` is of the weights. weights() are f32; where the model computes in bf16, it has a rounded
+  // copy of those it was made with.
+  explicit TinyLlama(ModelConfig config, uint64_t seed = 3, ModelTypes types = {})
       : config_(resolved(config)),
+        types_(types),
         layout_(config_),
         weights_(lab_.normal("weights", {layout_.elements()}, 0)),
         gradients_(lab_.normal("gradients", {layout_.elements()}, 0)),
         table_(lab_.device(), "rope table") {
     initialize_all(layout_, seed, weights_.f32());
+    computed_weights_ = types.compute == DType::f32
+                            ? weights_
+                            : lab_.copy("rounded weights", weights_, types.compute);
     make();
     table_.commit();
     make();
@@ -112,14 +117,16 @@ class TinyLlama {
       scratch.commit();
     }
     Context context{lab_.device(), scratch};
-    model_ = std::make_unique<Llama>(context, config_, llama_tensors(layout_, config_, weights_),
-                                     table_, config_.seq_len);
+    model_ = std::make_unique<Llama>(context, config_,
+                                     llama_tensors(layout_, config_, computed_weights_), table_,
+                                     config_.seq_len, types_.residual);
   }
 
   Lab lab_;
   const ModelConfig config_;
+  const ModelTypes types_;
   const ParameterLayout layout_;
-  Tensor weights_, gradients_;
+  Tensor weights_, computed_weights_, gradients_;
   Arena table_;
   std::unique_ptr<Llama> model_;
   int64_t last_activation_bytes_ = 0;

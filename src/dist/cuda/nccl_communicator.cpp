@@ -28,9 +28,11 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-void expect_elements(const char* operation, const Tensor& tensor, int64_t elements) {
-  if (tensor.dtype != DType::f32 || tensor.elements() < elements) {
-    fail_runtime("{}: {} must be f32 with {} elements", operation, tensor.text(), elements);
+void expect_elements(const char* operation, const Tensor& tensor, int64_t elements,
+                     DType dtype = DType::f32) {
+  if (tensor.dtype != dtype || tensor.elements() < elements) {
+    fail_runtime("{}: {} must be {} with {} elements", operation, tensor.text(), name_of(dtype),
+                 elements);
   }
 }
 
@@ -38,10 +40,10 @@ void expect_elements(const char* operation, const Tensor& tensor, int64_t elemen
 template <class Part>
 std::vector<Part> parts_of(const Tensor& packed, std::span<const int64_t> counts) {
   std::vector<Part> parts;
-  float* begin = packed.f32();
+  auto* begin = static_cast<char*>(packed.data);
   for (const int64_t count : counts) {
-    parts.push_back({begin, count});
-    begin += count;
+    parts.push_back({begin, count * size_of(packed.dtype)});
+    begin += parts.back().bytes;
   }
   return parts;
 }
@@ -148,15 +150,15 @@ void NcclCommunicator::swap_parts(const std::vector<Part>& outgoing,
   };
   for (int other = 0; other < size(); ++other) {
     if (other == rank()) continue;
-    const auto [to, to_count] = outgoing[static_cast<size_t>(other)];
-    const auto [from, from_count] = incoming[static_cast<size_t>(other)];
-    if (to_count > 0) {
+    const auto [to, to_bytes] = outgoing[static_cast<size_t>(other)];
+    const auto [from, from_bytes] = incoming[static_cast<size_t>(other)];
+    if (to_bytes > 0) {
       note("ncclSend",
-           ncclSend(to, static_cast<size_t>(to_count), ncclFloat32, other, nccl_, stream_));
+           ncclSend(to, static_cast<size_t>(to_bytes), ncclUint8, other, nccl_, stream_));
     }
-    if (from_count > 0) {
+    if (from_bytes > 0) {
       note("ncclRecv",
-           ncclRecv(from, static_cast<size_t>(from_count), ncclFloat32, other, nccl_, stream_));
+           ncclRecv(from, static_cast<size_t>(from_bytes), ncclUint8, other, nccl_, stream_));
     }
   }
   note("ncclGroupEnd", ncclGroupEnd());
@@ -177,7 +179,7 @@ Work NcclCommunicator::reduce_scatter(const Tensor& packed, const Tensor& sum,
   swap_parts(outgoing, parts_of<Part>(scratch, alike));
   sum_of_segments(stream_, sum.f32(),
                   {.received = scratch.f32(),
-                   .own = outgoing[own_index].data,
+                   .own = reinterpret_cast<const float*>(outgoing[own_index].data),
                    .own_rank = rank(),
                    .ranks = size(),
                    .count = own});
@@ -190,17 +192,18 @@ Work NcclCommunicator::all_gather(const Tensor& segment, const Tensor& packed,
   const auto own_index = static_cast<size_t>(rank());
   const int64_t own = counts[own_index];
   const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  expect_elements("all_gather", segment, own);
-  expect_elements("all_gather", packed, total);
+  const DType dtype = segment.dtype == DType::bf16 ? DType::bf16 : DType::f32;
+  expect_elements("all_gather", segment, own, dtype);
+  expect_elements("all_gather", packed, total, dtype);
   const std::vector<Part> incoming = parts_of<Part>(packed, counts);
+  const Part mine{static_cast<char*>(segment.data), own * size_of(dtype)};
   begin_work();
-  swap_parts(std::vector<Part>(counts.size(), Part{segment.f32(), own}), incoming);
+  swap_parts(std::vector<Part>(counts.size(), mine), incoming);
   if (own > 0) {
-    check(cudaMemcpyAsync(incoming[own_index].data, segment.data,
-                          static_cast<size_t>(own * size_of(segment.dtype)),
+    check(cudaMemcpyAsync(incoming[own_index].data, mine.data, static_cast<size_t>(mine.bytes),
                           cudaMemcpyDeviceToDevice, stream_));
   }
-  bytes_sent_ += own * (size() - 1) * size_of(segment.dtype);
+  bytes_sent_ += mine.bytes * (size() - 1);
   return end_work();
 }
 

@@ -48,10 +48,10 @@ class NcclCommunicator final : public Communicator {
  private:
   class Task;  // an event of stream_, as Work
 
-  // Of the elements of a rank, where they begin and how many they are.
+  // The bytes of a rank.
   struct Part {
-    float* data = nullptr;
-    int64_t count = 0;
+    char* data = nullptr;
+    int64_t bytes = 0;
   };
 
   void abort_others(ExitCode exit_code) override { host_.abort(exit_code); }

@@ -28,10 +28,17 @@ std::vector<int> begins(const std::vector<int>& counts) {
   return result;
 }
 
-void expect_elements(const char* operation, const Tensor& tensor, int64_t elements) {
-  if (tensor.dtype != DType::f32 || tensor.elements() < elements) {
-    fail_runtime("{}: {} must be f32 with {} elements", operation, tensor.text(), elements);
+void expect_elements(const char* operation, const Tensor& tensor, int64_t elements,
+                     DType dtype = DType::f32) {
+  if (tensor.dtype != dtype || tensor.elements() < elements) {
+    fail_runtime("{}: {} must be {} with {} elements", operation, tensor.text(), name_of(dtype),
+                 elements);
   }
+}
+
+// For copies; MPI knows no bf16.
+MPI_Datatype type_of(const Tensor& tensor) {
+  return size_of(tensor.dtype) == 2 ? MPI_UINT16_T : MPI_FLOAT;
 }
 
 // sum = pieces 0 to size-1 of `pieces`, each of `count` elements, in this order.
@@ -123,16 +130,17 @@ Work MpiCommunicator::all_gather(const Tensor& segment, const Tensor& packed,
                                  std::span<const int64_t> counts) {
   const auto own = counts[static_cast<size_t>(rank_)];
   const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  expect_elements("all_gather", segment, own);
-  expect_elements("all_gather", packed, total);
+  const DType dtype = segment.dtype == DType::bf16 ? DType::bf16 : DType::f32;
+  expect_elements("all_gather", segment, own, dtype);
+  expect_elements("all_gather", packed, total, dtype);
   count_sent(own * (size_ - 1) * size_of(segment.dtype));
   const std::vector<int> receive_counts = to_ints(counts);
   to_int(total);
   return submit([this, segment, packed, receive_counts] {
     const std::vector<int> receive_begins = begins(receive_counts);
     MPI_Request request;
-    MPI_Iallgatherv(segment.data, receive_counts[static_cast<size_t>(rank_)], MPI_FLOAT,
-                    packed.data, receive_counts.data(), receive_begins.data(), MPI_FLOAT,
+    MPI_Iallgatherv(segment.data, receive_counts[static_cast<size_t>(rank_)], type_of(segment),
+                    packed.data, receive_counts.data(), receive_begins.data(), type_of(packed),
                     MPI_COMM_WORLD, &request);
     thread_.complete(request);
   });
