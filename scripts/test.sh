@@ -32,7 +32,7 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
 # What the CUDA backend is behind; the rest of the suite is the same as on the CPU.
-cuda_suites='^(host_cuda_layer|ops|optim|inverse_root|model|golden_runs|cuda_runs|ranks)\.'
+cuda_suites='^(host_cuda_layer|ops|parity|gpu_check|optim|inverse_root|model|golden_runs|cuda_runs|ranks)\.'
 
 passed=0 failed=0
 run_tests() {  # PRESET [CTEST OPTION...]
