@@ -69,9 +69,11 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
     const double norm = engine.reduce().gradient_norm;
     const double before_update = timer.seconds();
     engine.update({.update = i + 1, .lr = 1e-4, .gradient_scale = 1.0 / std::max(1.0, norm)});
+    device->synchronize();
     const double after_update = timer.seconds();
     engine.gather();
     engine.settle();  // so that a step is charged with all of its own communication
+    device->synchronize();
     const double communication = engine.take_communication_ms();
     if (i == 0) continue;  // warm-up
     step_s.push_back(timer.seconds());
@@ -81,17 +83,18 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
   if (communicator.rank() > 0) return 0;
   const double step = median(step_s), gflops = engine.memory_plan().step_flops / step / 1e9;
   const auto tokens = static_cast<double>(batch.step_targets);
-  print({{"device", device->description()},
-         {"ranks", communicator.size()},
-         {"parameters", engine.layout().elements()},
-         {"step_ms", 1e3 * step},
-         {"optimizer_ms", 1e3 * median(update_s)},
-         {"communication_ms", median(communication_ms)},
-         {"tokens_per_s", tokens / step},
-         {"gflops", gflops},
-         {"sgemm_peak_gflops", peak / 1e9},
-         {"ratio_to_peak", gflops / (peak / 1e9)}},
-        options.json);
+  Json result = {{"device", device->description()},
+                 {"ranks", communicator.size()},
+                 {"parameters", engine.layout().elements()},
+                 {"step_ms", 1e3 * step},
+                 {"optimizer_ms", 1e3 * median(update_s)},
+                 {"communication_ms", median(communication_ms)},
+                 {"tokens_per_s", tokens / step},
+                 {"gflops", gflops},
+                 {"sgemm_peak_gflops", peak / 1e9},
+                 {"ratio_to_peak", gflops / (peak / 1e9)}};
+  if (const double mfu = engine.utilisation(step); mfu > 0) result["mfu"] = mfu;
+  print(result, options.json);
   return 0;
 }
 

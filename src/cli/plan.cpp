@@ -25,14 +25,7 @@ Json plan_json(const RunConfig& config, const Engine& engine) {
   const int64_t step_tokens = config.train.batch * config.model.seq_len;
   Json json;
   json["parameters"] = engine.layout().elements();
-  json["bytes"] = {{"weights", plan.weights},
-                   {"gradients", plan.gradients},
-                   {"masters", plan.shard},
-                   {"optimizer", plan.optimizer},
-                   {"activations", plan.activations},
-                   {"scratch", plan.scratch},
-                   {"batch", plan.batch},
-                   {"total", plan.total()}};
+  json["bytes"] = memory_json(plan);
   json["steps"] = config.train.steps;
   json["micro_batches"] =
       (config.train.batch + config.train.micro_batch - 1) / config.train.micro_batch;

@@ -52,6 +52,17 @@ std::string with_separators(int64_t value) {
   return text;
 }
 
+Json memory_json(const MemoryPlan& plan) {
+  Json json = {
+      {"weights", plan.weights}, {"gradients", plan.gradients}, {"shard", plan.shard},
+      {"buckets", plan.buckets}, {"optimizer", plan.optimizer}, {"activations", plan.activations},
+      {"scratch", plan.scratch}, {"batch", plan.batch},         {"total", plan.total()}};
+  for (const char* group : {"shard", "buckets"}) {
+    if (json[group] == 0) json.erase(group);  // as for a single rank
+  }
+  return json;
+}
+
 Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
   Json list = Json::array();
   int64_t buckets = 0;
@@ -68,6 +79,7 @@ Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
                     {"parameters", engine.own_elements()},
                     {"optimizer_bytes", engine.memory_plan().optimizer},
                     {"total_bytes", engine.memory_plan().total()},
+                    {"bytes", memory_json(engine.memory_plan())},
                     {"bytes_sent_per_step", engine.bytes_per_step()}});
   }
   return {{"count", ranks},
@@ -94,6 +106,11 @@ void print_ranks(const Json& json) {
       "largest over mean: cost {:.4f}, parameters {:.4f}; blocks travel in {} buckets\n",
       json["cost_max_over_mean"].get<double>(), json["parameters_max_over_mean"].get<double>(),
       json["buckets"].get<int64_t>());
+  std::cout << "bytes of the costliest rank:";
+  for (const auto& [group, bytes] : extreme(ranks, true)["bytes"].items()) {
+    std::cout << fmt::format(" {} {}", group, with_separators(bytes.get<int64_t>()));
+  }
+  std::cout << "\n";
 }
 
 Json estimate_many_ranks(Device& device, const RunConfig& config, const GpuModel& gpu,

@@ -9,6 +9,9 @@ namespace dashlm {
 
 constexpr int kMostPlannedRanks = 4096;
 
+// The bytes of each group.
+Json memory_json(const MemoryPlan& plan);
+
 // What each rank of a run would own, hold and send.
 Json plan_ranks(Device& device, const RunConfig& config, int ranks);
 void print_ranks(const Json& json);

@@ -152,8 +152,10 @@ void Trainer::train_step(BatchLoader& loader) {
   state_.position = batch.next;
   state_.tokens += batch.step_targets;
 
-  const double step_ms = timer.milliseconds();
+  // Reading these waits until the device is through with the update; the weights go on travelling.
   const double gather_ms = engine_.take_communication_ms();
+  const UpdateTimes update_times = accepted ? engine_.optimizer().times() : UpdateTimes{};
+  const double step_ms = timer.milliseconds();
   state_.seconds += step_ms / 1e3;
   report({.step = state_.step,
           .tokens = state_.tokens,
@@ -169,7 +171,7 @@ void Trainer::train_step(BatchLoader& loader) {
           .bytes_sent = communicator_.bytes_sent() - sent_before,
           .tokens_per_s = 1e3 * static_cast<double>(batch.step_targets) / step_ms,
           .mfu = engine_.utilisation(step_ms / 1e3),
-          .optimizer = accepted ? engine_.optimizer().times() : UpdateTimes{}});
+          .optimizer = update_times});
   if (accepted && engine_.optimizer().statistics_due(state_.updates)) report_statistics();
 }
 
