@@ -60,6 +60,30 @@ INSTANTIATE_TEST_SUITE_P(Variants, CudaRunsOf,
                          ::testing::Values("adamw", "dash", "bf16", "bf16_residual"),
                          [](const auto& test) { return std::string(test.param); });
 
+// Model FLOPs over the data sheet's dense peak, whatever is computed twice; of an unknown card
+// nothing is said.
+TEST_F(CudaRuns, UtilisationIsOfKnownCardsOnly) {
+  ASSERT_EQ(train({"--out", path("unknown")}).exit_code, 0);
+  EXPECT_FALSE(metrics(path("unknown"), "train")[0].contains("mfu"));
+  // Three products of 2 FLOPs for each weight of a matrix and token; attention has six of them, of
+  // a query with half of the keys on average.
+  const double layer = (4 * 6) * 12 + 12 * 12 + 3 * 12 * 20, weights = 2 * layer + 61 * 12;
+  const double attention = 2 * 6 * 12 * 8 * (8 + 1);
+  const double step = 3 * (6 * weights * 8 + attention);
+  setenv("DASHLM_HOST_CUDA_CARD", "NVIDIA H100 80GB HBM3", 1);
+  for (const auto& [precision, peak] : {std::pair{"fp32", 67e12}, std::pair{"bf16", 989e12}}) {
+    ASSERT_EQ(train({"--out", path(precision), "--set", "train.recompute=true", "--set",
+                     std::string("train.precision=") + precision})
+                  .exit_code,
+              0);
+    for (const Json& line : metrics(path(precision), "train")) {
+      const double seconds = line["step_ms"].get<double>() / 1e3;
+      EXPECT_NEAR(line["mfu"].get<double>() * seconds * peak, step, 1e-9 * step);
+    }
+  }
+  unsetenv("DASHLM_HOST_CUDA_CARD");
+}
+
 TEST_F(CudaRuns, TwoRanksFollowOne) {
   for (const auto& [precision, tolerance] : {std::pair{"fp32", 1e-5}, std::pair{"bf16", 2e-4}}) {
     const std::string set = std::string("train.precision=") + precision;

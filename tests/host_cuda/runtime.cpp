@@ -176,7 +176,9 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return result(cudaErrorInvalidDevice);
   *properties = {};
-  std::snprintf(properties->name, sizeof properties->name, "host-run CUDA (tests)");
+  const char* card = std::getenv("DASHLM_HOST_CUDA_CARD");  // what to pretend to be
+  std::snprintf(properties->name, sizeof properties->name, "%s",
+                card != nullptr ? card : "host-run CUDA (tests)");
   properties->totalGlobalMem = total_memory();
   properties->sharedMemPerBlock = properties->sharedMemPerBlockOptin = size_t{48} << 10;
   properties->sharedMemPerMultiprocessor = size_t{228} << 10;
