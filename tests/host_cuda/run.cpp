@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "host_cuda/report.h"
+#include "host_cuda/sanitizer.h"
 #include "host_cuda/threads.h"
 
 namespace dashlm::host_cuda {
@@ -26,7 +27,8 @@ namespace {
 namespace context = boost::context::detail;
 
 constexpr unsigned kMostThreads = 1024, kMostWarps = kMostThreads / kWarpSize;
-constexpr size_t kMostShared = size_t{48} << 10, kStack = size_t{64} << 10, kPage = 4096;
+constexpr size_t kMostShared = size_t{48} << 10, kPage = 4096;
+constexpr size_t kStack = kStackFactor * (size_t{64} << 10);
 constexpr size_t kBeyondShared = 256;  // watched for writes past the end
 constexpr unsigned char kPoison = 0xff;
 
@@ -34,6 +36,7 @@ constexpr unsigned char kPoison = 0xff;
 // that wait keep theirs, so that a kernel without barriers takes one fiber for all.
 struct Fiber {
   context::fcontext_t suspended = nullptr;
+  Stack stack;
 };
 
 struct Thread {
@@ -109,8 +112,9 @@ Fiber* new_fiber() {
   const size_t used = kStack - made++ % 32 * 128;
   static auto& fibers = *new std::deque<Fiber>;  // as long as the process
   Fiber* fiber = &fibers.emplace_back();
-  fiber->suspended =
-      context::make_fcontext(static_cast<char*>(memory) + kPage + used, used, &run_fiber);
+  char* bottom = static_cast<char*>(memory) + kPage;
+  fiber->stack = {bottom, used};
+  fiber->suspended = context::make_fcontext(bottom + used, used, &run_fiber);
   return fiber;
 }
 
@@ -123,8 +127,11 @@ Fiber* take_fiber() {
 
 // Suspends `self`, which is running, and resumes `other`.
 void switch_fibers(Fiber* self, Fiber* other) {
+  void* kept = left(other->stack);
   const context::transfer_t from = context::jump_fcontext(other->suspended, self);
-  static_cast<Fiber*>(from.data)->suspended = from.fctx;
+  auto* before = static_cast<Fiber*>(from.data);
+  entered(kept, before->stack);
+  before->suspended = from.fctx;
 }
 
 int take_ready() {
@@ -153,7 +160,9 @@ void fail_waiting() {
 
 // What a fiber does: threads, started or resumed, until the block has ended.
 void run_fiber(context::transfer_t from) {
-  static_cast<Fiber*>(from.data)->suspended = from.fctx;
+  auto* before = static_cast<Fiber*>(from.data);
+  entered(nullptr, before->stack);
+  before->suspended = from.fctx;
   Fiber* self = block.threads[static_cast<size_t>(running)].fiber;
   for (;;) {
     (*body)();
@@ -220,7 +229,9 @@ void prepare_block(size_t shared_bytes) {
     warp.arrived = warp.ended = warp.writing = 0;
     std::memset(warp.given, kPoison, sizeof warp.given);
   }
+  allow(shared_memory, sizeof shared_memory);
   std::memset(shared_memory, kPoison, shared_bytes + kBeyondShared);
+  forbid(shared_memory + shared_bytes, sizeof shared_memory - shared_bytes);
 }
 
 void run_block(size_t shared_bytes) {
@@ -229,6 +240,7 @@ void run_block(size_t shared_bytes) {
   Fiber* first = take_fiber();
   block.threads[static_cast<size_t>(running)].fiber = first;
   switch_fibers(&outside, first);
+  allow(shared_memory, sizeof shared_memory);
   for (size_t i = 0; i < kBeyondShared; ++i) {
     if (shared_memory[shared_bytes + i] != kPoison) {
       fail("write %zu bytes past the end of %zu bytes of dynamic shared memory", i, shared_bytes);

@@ -13,24 +13,21 @@ namespace {
 
 class Stamp final : public TimeMark::Stamp {
  public:
-  explicit Stamp(cudaStream_t stream) {
-    check(cudaEventCreate(&event_));
-    check(cudaEventRecord(event_, stream));
-  }
-  ~Stamp() override { static_cast<void>(cudaEventDestroy(event_)); }
-  Stamp(const Stamp&) = delete;
-  Stamp& operator=(const Stamp&) = delete;
+  explicit Stamp(cudaStream_t stream) : event_(Event::Kind::time, stream) {}
 
   double milliseconds_since(const TimeMark::Stamp& earlier) const override {
-    float milliseconds = 0;
-    check(cudaEventSynchronize(event_));
-    check(cudaEventElapsedTime(&milliseconds, static_cast<const Stamp&>(earlier).event_, event_));
-    return milliseconds;
+    return event_.milliseconds_since(static_cast<const Stamp&>(earlier).event_);
   }
 
  private:
-  cudaEvent_t event_ = nullptr;
+  Event event_;
 };
+
+// Before anything is made on it.
+int make_current(int gpu) {
+  check(cudaSetDevice(gpu));
+  return gpu;
+}
 
 }  // namespace
 
@@ -46,9 +43,8 @@ DeviceInfo describe(int index) {
           static_cast<int64_t>(properties.totalGlobalMem)};
 }
 
-CudaDevice::CudaDevice(int index) : index_(index), model_(gpu_model_of(describe(index).name)) {
-  check(cudaSetDevice(index));
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+CudaDevice::CudaDevice(int index)
+    : index_(make_current(index)), model_(gpu_model_of(describe(index).name)) {
   check(cublasLtCreate(&blas_));
   check(cusolverDnCreate(&solver_));
   check(cusolverDnSetStream(solver_, stream_));
@@ -61,7 +57,6 @@ CudaDevice::~CudaDevice() {
   release(blas_workspace_);
   static_cast<void>(cusolverDnDestroy(solver_));
   static_cast<void>(cublasLtDestroy(blas_));
-  static_cast<void>(cudaStreamDestroy(stream_));
 }
 
 std::string CudaDevice::description() const {

@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <cusolverDn.h>
 
+#include "device/cuda/stream.h"
 #include "device/device.h"
 
 namespace dashlm::cuda {
@@ -48,7 +49,7 @@ class CudaDevice final : public Device {
  private:
   int index_;
   const GpuModel* model_;
-  cudaStream_t stream_ = nullptr;
+  Stream stream_;
   cublasLtHandle_t blas_ = nullptr;
   cusolverDnHandle_t solver_ = nullptr;
   void* blas_workspace_ = nullptr;

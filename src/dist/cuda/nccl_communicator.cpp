@@ -12,22 +12,6 @@
 namespace dashlm::cuda {
 namespace {
 
-// A point in the order of a stream's work.
-class Event {
- public:
-  Event() { check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming)); }
-  ~Event() { static_cast<void>(cudaEventDestroy(event_)); }
-  Event(const Event&) = delete;
-  Event& operator=(const Event&) = delete;
-
-  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream)); }
-  // What `stream` is given from now on waits until this point is reached.
-  void hold_up(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0)); }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 void expect_elements(const char* operation, const Tensor& tensor, int64_t elements,
                      DType dtype = DType::f32) {
   if (tensor.dtype != dtype || tensor.elements() < elements) {
@@ -53,9 +37,9 @@ std::vector<Part> parts_of(const Tensor& packed, std::span<const int64_t> counts
 class NcclCommunicator::Task final : public Work::State {
  public:
   explicit Task(NcclCommunicator& communicator)
-      : communicator_(communicator), compute_(communicator.device_.stream()) {
-    done_.record(communicator.stream_);
-  }
+      : communicator_(communicator),
+        compute_(communicator.device_.stream()),
+        done_(Event::Kind::order, communicator.stream_) {}
   void wait() override {
     communicator_.check_in_flight();
     done_.hold_up(compute_);
@@ -81,22 +65,14 @@ NcclCommunicator::NcclCommunicator(Communicator& host, CudaDevice& device)
         "has {} ranks and {} GPUs that this one may use (NCCL_DEBUG=INFO says more)",
         ncclGetErrorString(result), ncclGetLastError(nullptr), local_size(), device_count());
   }
-  try {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  } catch (...) {
-    static_cast<void>(ncclCommAbort(nccl_));
-    throw;
-  }
 }
 
 // What fails here has failed before, and was reported then.
 NcclCommunicator::~NcclCommunicator() {
-  if (nccl_ != nullptr) {
-    const bool in_order = std::uncaught_exceptions() == exceptions_;
-    if (in_order) static_cast<void>(cudaStreamSynchronize(stream_));
-    static_cast<void>(in_order ? ncclCommDestroy(nccl_) : ncclCommAbort(nccl_));
-  }
-  static_cast<void>(cudaStreamDestroy(stream_));
+  if (nccl_ == nullptr) return;
+  const bool in_order = std::uncaught_exceptions() == exceptions_;
+  if (in_order) static_cast<void>(cudaStreamSynchronize(stream_));
+  static_cast<void>(in_order ? ncclCommDestroy(nccl_) : ncclCommAbort(nccl_));
 }
 
 std::string NcclCommunicator::description() const {
@@ -128,8 +104,7 @@ void NcclCommunicator::check_in_flight() {
 
 void NcclCommunicator::begin_work() {
   check_in_flight();
-  Event so_far;
-  so_far.record(device_.stream());
+  const Event so_far(Event::Kind::order, device_.stream());
   so_far.hold_up(stream_);
 }
 

@@ -69,7 +69,7 @@ class NcclCommunicator final : public Communicator {
   Communicator& host_;
   CudaDevice& device_;
   const int exceptions_;  // on their way when this was made
-  cudaStream_t stream_ = nullptr;
+  const Stream stream_;
   ncclComm_t nccl_ = nullptr;  // null once it was aborted
   std::string failure_;        // why
 };
