@@ -22,6 +22,23 @@ void newton_correction(Context& context, const Tensor& n, const Tensor& m, float
   DASHLM_DISPATCH(context, newton_correction, n, m, a, b, test);
 }
 
+void newton_product(Context& context, const NewtonProduct& product, float a, float b,
+                    const NewtonTest& test) {
+  const SymmetricStack& m = product.m ? *product.m : product.n;
+  expect_product("newton_product", m, product.a, product.b, product.precision);
+  const Shape shape = m.shape();
+  if (product.n.shape() != shape) {
+    fail_runtime("newton_product: {} must be {}", product.n.any().text(), shape.text());
+  }
+  expect("newton_product", test.state, {shape[0]}, DType::i32);
+  expect("newton_product", test.steps, {shape[0]}, DType::i32);
+  expect("newton_product", test.residual, {shape[0]});
+  DASHLM_CUDA(context, newton_product, product, a, b, test);
+  symmetric_matmul(context, m, product.a, product.b,
+                   {.precision = product.precision, .state = &test.state});
+  newton_correction(context, product.n.values, m.values, a, b, test);
+}
+
 void restart_blocks(Context& context, const Tensor& state) {
   DASHLM_DISPATCH(context, restart_blocks, state);
 }

@@ -32,6 +32,20 @@ struct NewtonTest {
 void newton_correction(Context& context, const Tensor& n, const Tensor& m, float a, float b,
                        const NewtonTest& test);
 
+// M = A·B (in `precision`) and the correction N of M with its test, in one: as symmetric_matmul()
+// and newton_correction() would do one after the other. M may be null if nobody wants it; if not, N
+// may be A or B. The copies of M and N, if they have any, are written too. Blocks of M and N that
+// were not active before become undefined.
+struct NewtonProduct {
+  const SymmetricStack& n;
+  const SymmetricStack* m;
+  const SymmetricStack& a;
+  const SymmetricStack& b;
+  MatmulPrecision precision;
+};
+void newton_product(Context& context, const NewtonProduct& product, float a, float b,
+                    const NewtonTest& test);
+
 // Blocks that are neither zero nor failed become active again for another iteration; those that had
 // not finished the one before become late.
 void restart_blocks(Context& context, const Tensor& state);

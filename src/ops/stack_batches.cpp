@@ -104,4 +104,10 @@ void for_each_batch(Context& context, int64_t blocks, int64_t n, const Body& bod
   for (const double one : counted) context.flops += one;
 }
 
+int64_t blocks_at_a_time(const Context& context, int64_t elements) {
+  constexpr int64_t kFewest = 8, kElements = int64_t{1} << 20, kElementsOnGpu = int64_t{1} << 26;
+  const bool gpu = context.device.kind() == DeviceKind::cuda;
+  return std::max(kFewest, (gpu ? kElementsOnGpu : kElements) / elements);
+}
+
 }  // namespace dashlm

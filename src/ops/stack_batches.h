@@ -19,4 +19,10 @@ void for_each_batch(
     Context& context, int64_t blocks, int64_t n,
     const std::function<void(Context& context, int64_t begin, int64_t count)>& body);
 
+// Blocks of this many elements that an element-wise pass over a stack, or one of a few products,
+// had best take at a time: on a CPU enough to share out, and few enough that what one operation
+// leaves is still in cache for the next; on a GPU more, to keep launches few. Scratch memory of a
+// few matrices a block remains small beside the parameters of a large model.
+int64_t blocks_at_a_time(const Context& context, int64_t elements);
+
 }  // namespace dashlm

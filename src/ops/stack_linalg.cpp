@@ -22,29 +22,31 @@ double cubes(const Tensor& matrix) {
 
 }  // namespace
 
-void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
-                      const SymmetricMatmul& options) {
-  expect_stack("symmetric_matmul", c);
-  expect("symmetric_matmul", a, c.shape);
-  expect("symmetric_matmul", b, c.shape);
-  if (options.state) expect("symmetric_matmul", *options.state, {c.dim(0)}, DType::i32);
-  if (c.data && (c.data == a.data || c.data == b.data)) {
-    fail_runtime("symmetric_matmul: {} must not be one of its operands", c.text());
+void symmetric_matmul(Context& context, const SymmetricStack& c, const SymmetricStack& a,
+                      const SymmetricStack& b, const SymmetricMatmul& options) {
+  expect_product("symmetric_matmul", c, a, b, options.precision);
+  const Shape shape = c.shape();
+  if (options.state) expect("symmetric_matmul", *options.state, {shape[0]}, DType::i32);
+  if (!c.has_values() && (options.beta != 0.0f || options.diagonal != 0.0f)) {
+    fail_runtime("symmetric_matmul: {} has no values to add to", c.rounded.text());
   }
-  context.flops += 2.0 * cubes(c);
+  const bool copies_b = options.inactive == SymmetricMatmul::Inactive::copy_b;
+  const SymmetricStack& inactive = copies_b ? b : a;
+  if (options.inactive != SymmetricMatmul::Inactive::keep && !inactive.has_values()) {
+    fail_runtime("symmetric_matmul: {} has no values to copy", inactive.rounded.text());
+  }
+  context.flops += 2.0 * static_cast<double>(shape.elements()) * static_cast<double>(shape[2]);
   DASHLM_CUDA(context, symmetric_matmul, c, a, b, options);
   const ArenaScope scope(context.scratch);
-  Tensor rounded_a = a, rounded_b = b;
+  Tensor rounded_a = a.values, rounded_b = b.values;
   if (options.precision != MatmulPrecision::fp32) {
-    rounded_a = context.scratch.take("rounded A", a.shape);
-    rounded_b = a.data && a.data == b.data ? rounded_a : context.scratch.take("rounded B", b.shape);
-    DASHLM_CPU(context, round_operand, rounded_a, a, options);
-    if (rounded_b.data != rounded_a.data) {
-      DASHLM_CPU(context, round_operand, rounded_b, b, options);
-    }
+    rounded_a = context.scratch.take("rounded A", shape);
+    const bool same = a.values.data && a.values.data == b.values.data;
+    rounded_b = same ? rounded_a : context.scratch.take("rounded B", shape);
+    DASHLM_CPU(context, round_operand, rounded_a, a.values, options);
+    if (!same) DASHLM_CPU(context, round_operand, rounded_b, b.values, options);
   }
-  const Tensor& inactive = options.inactive == SymmetricMatmul::Inactive::copy_b ? b : a;
-  DASHLM_CPU(context, symmetric_matmul, c, rounded_a, rounded_b, inactive, options);
+  DASHLM_CPU(context, symmetric_matmul, c.values, rounded_a, rounded_b, inactive.values, options);
 }
 
 void identity_plus(Context& context, const Tensor& c, const BlockScalar& a, const BlockScalar& b,

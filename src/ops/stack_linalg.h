@@ -11,7 +11,7 @@
 #include <span>
 
 #include "ops/context.h"
-#include "ops/precision.h"
+#include "ops/symmetric_stack.h"
 
 namespace dashlm {
 
@@ -39,8 +39,11 @@ struct SymmetricMatmul {
 // as polynomials of one matrix. Only the lower triangle is computed, and then mirrored: C is
 // exactly symmetric, and costs down to half a product. A and B may be the same, C neither.
 // All (S, n, n). Counted as 2n³ floating-point operations a block.
-void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
-                      const SymmetricMatmul& options = {});
+//
+// Where C has a copy but no values, beta and diagonal must be 0, and blocks that are not active
+// become undefined.
+void symmetric_matmul(Context& context, const SymmetricStack& c, const SymmetricStack& a,
+                      const SymmetricStack& b, const SymmetricMatmul& options = {});
 
 // A number for each block: constant · per_block[s], or the constant alone.
 struct BlockScalar {

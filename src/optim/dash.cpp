@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "ops/stack_batches.h"
 #include "ops/stack_linalg.h"
 
 namespace dashlm {
@@ -125,13 +126,10 @@ UpdateTimes Dash::times() const {
           .update = stopwatch_.milliseconds("update")};
 }
 
-// Enough blocks at a time to share out, few enough that what one operation leaves is still in cache
-// for the next; scratch memory is then a small part of the parameters.
 template <class Body>
-void Dash::for_batches(const BlockStack& stack, const Body& body) const {
-  constexpr int64_t kElements = 1 << 20, kFewest = 8;
+void Dash::for_batches(const Context& context, const BlockStack& stack, const Body& body) const {
   const int64_t count = std::ssize(stack.blocks);
-  const int64_t batch = std::max(kFewest, kElements / (stack.rows * stack.cols));
+  const int64_t batch = blocks_at_a_time(context, stack.rows * stack.cols);
   for (int64_t begin = 0; begin < count; begin += batch)
     body(begin, std::min(batch, count - begin));
 }
@@ -148,7 +146,7 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
     update_factors(context, factors.rows(range.first + begin, gradient.dim(0)), gradient, side,
                    beta_factors, new_weight(config_.beta_factors), config_.product_precision());
   };
-  for_batches(shape, [&](int64_t begin, int64_t count) {
+  for_batches(context, shape, [&](int64_t begin, int64_t count) {
     const ArenaScope scope(context.scratch);
     const Tensor gradient = context.scratch.take("gradient", {count, shape.rows, shape.cols});
     {
@@ -247,7 +245,7 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
       .variance_correction = static_cast<float>(variance_correction),
       .momentum = static_cast<float>(config_.momentum),
       .nesterov = config_.nesterov};
-  for_batches(shape, [&](int64_t begin, int64_t count) {
+  for_batches(context, shape, [&](int64_t begin, int64_t count) {
     const ArenaScope scope(context.scratch);
     const auto part = [&](const Tensor& tensor) {
       return tensor.rank() == 0 ? Tensor{} : tensor.rows(begin, count);

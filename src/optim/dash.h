@@ -57,7 +57,7 @@ class Dash final : public Optimizer {
   }
   // Calls body(begin, count) for consecutive parts of a stack.
   template <class Body>
-  void for_batches(const BlockStack& stack, const Body& body) const;
+  void for_batches(const Context& context, const BlockStack& stack, const Body& body) const;
 
   void accumulate(Context& context, size_t stack, const UpdateStep& step);
   void refresh_roots(Context& context, int64_t update);

@@ -107,11 +107,14 @@ struct Row {
   double layer_ms, rank_ms;
 };
 
-// What is called fp32 there is TF32 on tensor cores.
+// What is called fp32 there is TF32 on tensor cores, also of the products besides the roots, and of
+// X·N, which the "FP16" of coupled Newton leaves in fp32.
 constexpr const char* kCoupledTf32 =
-    R"({"type":"coupled_newton","matmul":"tf32","scaling":{"type":"frobenius"}})";
+    R"({"type":"coupled_newton","matmul":"tf32","root_matmul":"tf32",)"
+    R"("scaling":{"type":"frobenius"}})";
 constexpr const char* kCoupledFp16 =
-    R"({"type":"coupled_newton","matmul":"fp16","scaling":{"type":"frobenius"}})";
+    R"({"type":"coupled_newton","matmul":"fp16","root_matmul":"tf32",)"
+    R"("scaling":{"type":"frobenius"}})";
 constexpr const char* kDbFrobenius =
     R"({"type":"newton_db","matmul":"tf32","scaling":{"type":"frobenius"}})";
 constexpr const char* kDbPower =
@@ -132,8 +135,7 @@ RunConfig config_of(const Options& options, int64_t block_size, const std::strin
                     Stacking stacking, int64_t frequency) {
   std::vector<std::string> overrides = {
       fmt::format("optimizer.block_size={}", options.small ? block_size / 64 : block_size),
-      "optimizer.inverse_root=" + inverse_root,
-      "optimizer.matmul=tf32",
+      "optimizer.inverse_root=" + inverse_root, "optimizer.matmul=tf32",
       fmt::format("optimizer.stacking={}", enum_name(stacking)),
       fmt::format("optimizer.frequency={}", frequency)};
   if (options.small) {

@@ -51,26 +51,29 @@ void check_gemm(Device& device, int64_t n, DType dtype, Report& report) {
               data_sheet(device, half ? MatmulPrecision::bf16 : MatmulPrecision::fp32));
 }
 
-// What the inverse roots are made of, with the rounding of operands that goes with it.
+// What the inverse roots are made of: half a product, of operands that are already rounded, whose
+// result is mirrored and rounded for the next one. FLOPs count the whole product.
 void check_solver_product(Device& device, int64_t blocks, int64_t n, MatmulPrecision precision,
                           Report& report) {
-  Arena memory(device, "matrices"), scratch(device, "scratch");
+  Arena scratch(device, "matrices");
   Context context{device, scratch};
-  Tensor a, b, c;
+  SymmetricStack a, b, c;
   const auto take = [&] {
-    for (Tensor* x : {&a, &b, &c}) *x = memory.take("matrix", {blocks, n, n});
+    for (SymmetricStack* x : {&a, &b}) {
+      *x = SymmetricStack::take(context, "operand", {blocks, n, n}, precision);
+    }
+    c = SymmetricStack::take_operand(context, "product", {blocks, n, n}, precision);
   };
   const auto product = [&] { symmetric_matmul(context, c, a, b, {.precision = precision}); };
   take();
   product();
-  memory.commit();
+  const double flops = context.flops;
   scratch.commit();
   take();
-  fill(device, a);
-  fill(device, b);
-  context.flops = 0;
-  product();
-  const double flops = context.flops;
+  for (const SymmetricStack& x : {a, b}) {
+    fill(device, x.values);
+    round_values(context, x);
+  }
   const double ms = median_milliseconds(device, kRepeats, product);
   report.info(fmt::format("solver products {}, {} of n = {}", enum_name(precision), blocks, n),
               1e-9 * flops / ms, "TFLOP/s", data_sheet(device, precision));

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -115,12 +116,10 @@ cublasStatus_t check_product(const Operation& op, const Layout& a, const Layout&
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// To the nearest number with 10 bits of mantissa, ties to even.
-float round_to_tf32(float x) {
-  auto bits = std::bit_cast<uint32_t>(x);
-  if ((bits & 0x7f800000u) == 0x7f800000u) return x;
-  bits += 0xfffu + (bits >> 13 & 1u);
-  return std::bit_cast<float>(bits & ~0x1fffu);
+// To 10 bits of mantissa, by dropping the others: the library leaves open how, so callers that care
+// must have rounded.
+float cut_to_tf32(float x) {
+  return std::isnan(x) ? x : std::bit_cast<float>(std::bit_cast<uint32_t>(x) & ~0x1fffu);
 }
 
 // Calls act(T*) with the matrix's elements in batch entry s, of type T.
@@ -149,7 +148,7 @@ std::vector<float> load(const void* memory, const Layout& x, int64_t s, bool tra
     for (size_t j = 0; j < x.cols; ++j) {
       for (size_t i = 0; i < x.rows; ++i) {
         const auto value = static_cast<float>(from[at(x, i, j)]);
-        result[transpose ? i * x.cols + j : j * x.rows + i] = tf32 ? round_to_tf32(value) : value;
+        result[transpose ? i * x.cols + j : j * x.rows + i] = tf32 ? cut_to_tf32(value) : value;
       }
     }
   });

@@ -95,11 +95,11 @@ struct Product {
   }
 };
 
-// To 10 bits of mantissa, by arithmetic rather than by bits.
+// To 10 bits of mantissa by dropping the others, by arithmetic rather than by bits.
 float to_tf32(float x) {
   int exponent = 0;
   const float fraction = std::frexp(x, &exponent);
-  return std::ldexp(std::nearbyint(std::ldexp(fraction, 11)), exponent - 11);
+  return std::ldexp(std::trunc(std::ldexp(fraction, 11)), exponent - 11);
 }
 
 template <class A, class D>

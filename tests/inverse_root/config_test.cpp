@@ -18,15 +18,18 @@ TEST(InverseRootConfig, HasTheKeysOfTheChosenTypeOnly) {
                              "eigenvalue_heuristic": "relu", "double_ridge": false})");
   ASSERT_EQ(evd.type(), InverseRootType::evd);
   EXPECT_EQ(std::get<EvdConfig>(evd.method).heuristic, EigenvalueHeuristic::relu);
-  const auto cn = parse(R"({"type": "coupled_newton", "matmul": "fp16",
+  const auto cn = parse(R"({"type": "coupled_newton", "matmul": "fp16", "root_matmul": "tf32",
                             "scaling": {"type": "power_iteration", "steps": 5}})");
   EXPECT_EQ(std::get<CoupledNewtonConfig>(cn.method).scaling.steps, 5);
   EXPECT_EQ(std::get<CoupledNewtonConfig>(cn.method).matmul, MatmulPrecision::fp16);
+  EXPECT_EQ(std::get<CoupledNewtonConfig>(cn.method).root_matmul, MatmulPrecision::tf32);
   EXPECT_EQ(std::get<CoupledNewtonConfig>(cn.method).ridge, 0.0);
   EXPECT_EQ(std::get<ChebyshevConfig>(parse(R"({"type": "chebyshev"})").method).ridge, 1e-10);
 
   expect_bad_input({"unknown key", "matmul"},
                    [] { parse(R"({"type": "evd", "matmul": "fp32"})"); });
+  expect_bad_input({"unknown key", "root_matmul"},
+                   [] { parse(R"({"type": "newton_db", "root_matmul": "fp32"})"); });
   expect_bad_input({"unknown key", "degree"},
                    [] { parse(R"({"type": "newton_db", "degree": 60})"); });
   expect_bad_input({"unknown key", "scaling.pool"}, [] {

@@ -92,6 +92,22 @@ TEST_P(HalfPrecision, HurtsCoupledNewtonLittle) {
   }
 }
 
+// A tf32 product of X adds a rounding of X's elements at every step, as large as those of M's
+// products, which it does not make much worse.
+TEST_P(HalfPrecision, OfTheRootsOwnProductsHurtsCoupledNewtonLittle) {
+  for (const MatmulPrecision precision : {MatmulPrecision::fp16, MatmulPrecision::tf32}) {
+    CoupledNewtonConfig config;
+    config.root_matmul = precision;
+    const double alone = error_of_coupled_newton(run_roots({config}, {block_}));
+    EXPECT_GT(alone, 0x1p-14) << "the operands were not rounded";
+    EXPECT_LT(alone, 10 * 0x1p-11);  // one rounding a step
+    config.matmul = MatmulPrecision::fp16;
+    const RootRun run = run_roots({config}, {block_});
+    EXPECT_NE(run.reports[0].status, RootStatus::failed);
+    EXPECT_LT(error_of_coupled_newton(run), 0.15);
+  }
+}
+
 TEST_P(HalfPrecision, MakesNewtonDbDiverge) {
   if (GetParam() < 1e6) return;
   for (const MatmulPrecision precision : {MatmulPrecision::fp16, MatmulPrecision::bf16}) {

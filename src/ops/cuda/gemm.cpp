@@ -95,7 +95,7 @@ struct Plan {
     const auto [stack, m, n, k] = p.shape;
     first = layout(types.operand, p.b.transposed ? n : k, p.b.transposed ? k : n, p.b, stack);
     second = layout(types.operand, p.a.transposed ? k : m, p.a.transposed ? m : k, p.a, stack);
-    const cudaDataType_t type = p.result == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    const cudaDataType_t type = p.result == DType::f32 ? CUDA_R_32F : types.operand;
     addend = layout(type, m, n, p.addend, stack);
     result = layout(type, m, n, p.c, stack);
     choose(p);
@@ -167,12 +167,12 @@ const Plan& plan_of(const Product& product) {
 void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
           const GemmScale& scale, const GemmOperand& a, const GemmOperand& b,
           const GemmResult& result) {
-  const int64_t size = shape.m * shape.n;
   const int64_t operand_size = types_of(precision).operand_size, c_size = size_of(result.type);
-  if (shape.stack == 0 || size == 0) return;
+  if (shape.stack == 0 || shape.m * shape.n == 0) return;
   if (shape.k == 0) fail_runtime("gemm: an empty sum of {} x {} products", shape.m, shape.n);
-  if (result.type != DType::f32 &&
-      (result.type != DType::bf16 || precision != MatmulPrecision::bf16)) {
+  const bool as_operands = (result.type == DType::bf16 && precision == MatmulPrecision::bf16) ||
+                           (result.type == DType::f16 && precision == MatmulPrecision::fp16);
+  if (result.type != DType::f32 && !as_operands) {
     fail_runtime("gemm: no results in {} from operands in {}", name_of(result.type),
                  enum_name(precision));
   }
@@ -185,20 +185,21 @@ void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
       const int64_t stride_bytes = count > 1 ? x.stride * operand_size : 0;
       return {x.row_stride, x.stride, x.transposed, alignment_of(at(x), stride_bytes)};
     };
-    const auto packed = [&](const void* x) -> Product::Place {
-      return {shape.n, size, false, alignment_of(x, count > 1 ? size * c_size : 0)};
+    const int64_t c_bytes = result.stride * c_size;  // from one matrix to the next
+    const auto place_of_result = [&](const void* x) -> Product::Place {
+      return {result.row_stride, result.stride, false, alignment_of(x, count > 1 ? c_bytes : 0)};
     };
-    char* c = static_cast<char*>(result.c) + begin * size * c_size;
+    char* c = static_cast<char*>(result.c) + begin * c_bytes;
     const char* addend =
-        scale.beta == 0.0f ? c : static_cast<const char*>(result.addend) + begin * size * c_size;
+        scale.beta == 0.0f ? c : static_cast<const char*>(result.addend) + begin * c_bytes;
     const Plan& plan = plan_of({device.blas(),
                                 precision,
                                 result.type,
                                 {count, shape.m, shape.n, shape.k},
                                 place(a),
                                 place(b),
-                                packed(addend),
-                                packed(c)});
+                                place_of_result(addend),
+                                place_of_result(c)});
     check(cublasLtMatmul(device.blas(), plan.operation.get(), &scale.alpha, at(b), plan.first.get(),
                          at(a), plan.second.get(), &scale.beta, addend, plan.addend.get(), c,
                          plan.result.get(), &plan.algorithm, device.blas_workspace(),

@@ -30,10 +30,12 @@ struct GemmScale {
   float beta = 0.0f;  // with 0, the addend is not read
 };
 
-// C and what is added to it, of one type: f32, or bf16 where the operands are. Each a stack of
-// (m, n) without gaps; the addend may be C.
+// C and what is added to it, stacks of (m, n) that lie alike in memory, of one type: f32, or that
+// of the operands where it is bf16 or f16. The addend may be C.
 struct GemmResult {
   void* c;
+  int64_t row_stride;
+  int64_t stride;
   const void* addend = nullptr;
   DType type = DType::f32;
 };

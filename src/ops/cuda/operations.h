@@ -16,15 +16,22 @@
 
 namespace dashlm::cuda {
 
-// --- matmul.cu: products through cuBLASLt. `addend` may be null, or C itself.
+// --- matmul.cu, symmetric_matmul.cu: products through cuBLASLt. `addend` may be null, or C itself.
 void matmul(Context& context, const Tensor& c, const Tensor* addend, const Tensor& a,
             const Tensor& b, const MatmulOptions& options);
 void update_factors(Context& context, const Tensor& factors, const Tensor& blocks, FactorSide side,
                     float beta, float weight, MatmulPrecision precision);
 void multiply_blocks(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
                      MatmulPrecision precision);
-void symmetric_matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
-                      const SymmetricMatmul& options);
+// Memory for a copy of a stack of this shape in `precision`, which is not fp32.
+Tensor take_rounded(Context& context, const char* name, const Shape& shape,
+                    MatmulPrecision precision);
+void round_values(Context& context, const SymmetricStack& stack);
+void symmetric_matmul(Context& context, const SymmetricStack& c, const SymmetricStack& a,
+                      const SymmetricStack& b, const SymmetricMatmul& options);
+// Counts its FLOPs itself.
+void newton_product(Context& context, const NewtonProduct& product, float a, float b,
+                    const NewtonTest& test);
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
                    const Tensor& state);
 double measure_matmul_peak(Device& device, int repeats);

@@ -1,5 +1,6 @@
 #include "ops/root_iteration.h"
 
+#include "ops/cuda/newton_test.cuh"
 #include "ops/cuda/operations.h"
 #include "ops/cuda/stack_chunks.cuh"
 
@@ -11,19 +12,9 @@ namespace {
 
 constexpr int32_t kInfinity = 0x7F800000;  // bits; those of NaN are larger
 
-// Bits of |x|. As integers they are ordered like magnitudes, with NaN above infinity, so that a
-// maximum over them finds whatever is wrong, in any order.
-__device__ int32_t magnitude_bits(float x) {
-  return static_cast<int32_t>(__float_as_uint(x) & 0x7FFFFFFFu);
-}
-
 __device__ float from_bits(int32_t bits) {
   return __uint_as_float(static_cast<uint32_t>(bits));
 }
-
-struct Larger {
-  __device__ int32_t operator()(int32_t a, int32_t b) const { return a < b ? b : a; }
-};
 
 // largest = max(largest, value of any thread of this thread block)
 __device__ void raise_to(int32_t* largest, int32_t value) {
@@ -224,14 +215,19 @@ __global__ void report_roots_kernel(int64_t blocks, ReportArrays r, bool iterati
   }
 }
 
-// Bits of a magnitude for each block, zero at first.
+}  // namespace
+
 Tensor take_magnitudes(Context& context, int64_t blocks) {
   const Tensor largest = context.scratch.take("largest magnitudes", {blocks}, DType::i32);
   if (!context.planning()) context.device.clear(largest.data, largest.bytes());
   return largest;
 }
 
-}  // namespace
+void judge_blocks(const Context& context, const NewtonTest& test, const Tensor& largest) {
+  const int64_t blocks = largest.elements();
+  launch(stream_of(context), judge, for_elements(blocks), blocks, test.state.i32(),
+         test.steps.i32(), test.residual.f32(), largest.i32(), test.tolerance, test.first);
+}
 
 void normalize_blocks(Context& context, const Tensor& out, const Tensor& unit, const Tensor& state,
                       const Tensor& factors, float least) {
@@ -257,8 +253,7 @@ void newton_correction(Context& context, const Tensor& n, const Tensor& m, float
   const StackChunks chunks(m);
   launch(stream_of(context), correct, chunks.shape(), chunks, m.dim(1), n.f32(), m.f32(), a, b,
          test.state.i32(), largest.i32());
-  launch(stream_of(context), judge, for_elements(blocks), blocks, test.state.i32(),
-         test.steps.i32(), test.residual.f32(), largest.i32(), test.tolerance, test.first);
+  judge_blocks(context, test, largest);
 }
 
 void restart_blocks(Context& context, const Tensor& state) {

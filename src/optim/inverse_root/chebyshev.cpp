@@ -60,17 +60,21 @@ class Chebyshev final : public StackRoot {
     add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
     const std::vector<float>& c = coefficients_;
     const Shape shape = batch.matrix.shape;
-    const Tensor& x = batch.matrix;
-    Tensor b = context.scratch.take("chebyshev.B", shape);
-    Tensor before = context.scratch.take("chebyshev.B before", shape);
+    const SymmetricStack x = SymmetricStack::with_copy(context, batch.matrix, config_.matmul);
+    const auto take = [&](const char* name) {
+      return SymmetricStack::take(context, name, shape, config_.matmul);
+    };
+    SymmetricStack b = take("chebyshev.B"), before = take("chebyshev.B before");
     const Tensor factor = context.scratch.take("chebyshev.2/s", {shape[0]});
     scaled_power(context, factor, batch.scale, nullptr, 2.0, -1.0);
-    identity_plus(context, x, {-1.0f, nullptr}, {1.0f, &factor}, x);
+    identity_plus(context, x.values, {-1.0f, nullptr}, {1.0f, &factor}, x.values);
+    round_values(context, x);
 
     // B_K = c_K·I and B_{K-1} = c_{K-1}·I + 2·c_K·X need no product.
     const size_t degree = c.size() - 1;
-    identity_plus(context, before, {c[degree], nullptr}, {}, x);
-    identity_plus(context, b, {c[degree - 1], nullptr}, {2 * c[degree], nullptr}, x);
+    identity_plus(context, before.values, {c[degree], nullptr}, {}, x.values);
+    identity_plus(context, b.values, {c[degree - 1], nullptr}, {2 * c[degree], nullptr}, x.values);
+    round_values(context, b);
     for (size_t k = degree - 1; k-- > 0;) {
       symmetric_matmul(context, before, b, x,
                        {.alpha = k == 0 ? 1.0f : 2.0f,
@@ -80,7 +84,7 @@ class Chebyshev final : public StackRoot {
                         .state = &batch.state});
       std::swap(b, before);
     }
-    return {b, 1.0};
+    return {b.values, 1.0};
   }
 
  private:

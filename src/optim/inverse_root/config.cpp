@@ -55,6 +55,13 @@ void NewtonConfig::describe(Schema& schema) {
   schema.section("scaling", scaling, "what the matrix is divided by first");
 }
 
+void CoupledNewtonConfig::describe(Schema& schema) {
+  NewtonConfig::describe(schema);
+  schema.field("root_matmul", root_matmul,
+               "precision of the operands of X·N, which collects the errors of all steps; matmul "
+               "is that of the other products");
+}
+
 void ChebyshevConfig::describe(Schema& schema) {
   schema.field("matmul", matmul, kMatmulHelp);
   schema.field("degree", degree, "of the polynomial; as many products less one", {2, 10000});

@@ -74,7 +74,12 @@ struct NewtonConfig {
   void describe(Schema& schema);
 };
 
-struct CoupledNewtonConfig : NewtonConfig {};
+struct CoupledNewtonConfig : NewtonConfig {
+  // Of X·N. X collects the errors of all steps, so it has a precision of its own.
+  MatmulPrecision root_matmul = MatmulPrecision::fp32;
+
+  void describe(Schema& schema);
+};
 struct NewtonDbConfig : NewtonConfig {};
 
 struct ChebyshevConfig {

@@ -5,7 +5,8 @@
 //   N = (1 + 1/p)·I - M/p,  X <- X·N,  M <- N^p·M     until max |M - I| < tolerance
 //
 // Kept out of X is the factor z^(1/p), which the result gets at the end; so the first X is N
-// itself. The M of the last step is used by nobody and not computed.
+// itself. The M of the last step is used by nobody and not computed. Each other M gives the next N
+// at once, which the X·N of its own step therefore goes before.
 #include <cmath>
 #include <utility>
 
@@ -41,60 +42,72 @@ class CoupledNewton final : public StackRoot {
     add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
     const int64_t p = root_order(batch.exponent);
     const double order = static_cast<double>(p), start = (order + 1) / 2;
-    const auto take = [&](const char* name) {
-      return context.scratch.take(name, batch.matrix.shape);
-    };
-    Tensor m = batch.matrix, next_m = take("cn.M"), x = take("cn.X"), next_x = take("cn.next X");
-    const Tensor n = take("cn.N"), power = take("cn.power");
-    const Tensor z = context.scratch.take("cn.z", batch.scale.shape);
-
-    scaled_power(context, z, batch.scale, nullptr, start, -1.0);
-    identity_plus(context, m, {}, {1.0f, &z}, m);
-    NewtonTest test{.state = batch.state,
-                    .steps = batch.steps,
-                    .residual = batch.residual,
-                    .tolerance = static_cast<float>(config_.tolerance)};
+    const NewtonTest test{.state = batch.state,
+                          .steps = batch.steps,
+                          .residual = batch.residual,
+                          .tolerance = static_cast<float>(config_.tolerance)};
+    const auto a = static_cast<float>(1 + 1 / order), b = static_cast<float>(-1 / order);
+    Iterates it = begin(context, batch, start, a, b, test);
     for (int64_t k = 0; k < config_.steps; ++k) {
-      test.first = k == 0;
-      const Tensor& correction = test.first ? x : n;
-      newton_correction(context, correction, m, static_cast<float>(1 + 1 / order),
-                        static_cast<float>(-1 / order), test);
-      if (k + 1 < config_.steps) {
-        advance(context, batch, p, next_m, m, correction, power, next_x);
-        std::swap(m, next_m);
+      if (k > 0) {
+        symmetric_matmul(context, it.next_x, it.x, it.n,
+                         {.precision = config_.root_matmul,
+                          .state = &batch.state,
+                          .inactive = SymmetricMatmul::Inactive::copy_a});
+        std::swap(it.x, it.next_x);
       }
-      if (!test.first) {
-        // In fp32 whatever `matmul` says: X collects the errors of all steps.
-        symmetric_matmul(context, next_x, x, n,
-                         {.state = &batch.state, .inactive = SymmetricMatmul::Inactive::copy_a});
-        std::swap(x, next_x);
-      }
+      if (k + 1 == config_.steps) break;
+      const SymmetricStack& n_to_p = power(context, batch, p, it, k == 0 ? it.x : it.n);
+      newton_product(context, {it.n, &it.next_m, it.m, n_to_p, config_.matmul}, a, b, test);
+      std::swap(it.m, it.next_m);
     }
-    return {x, std::pow(start, 1 / order)};
+    return {it.x.values, std::pow(start, 1 / order)};
   }
 
  private:
+  // All (S, n, n). X is the result and needs its values; so does N where X·N is in another
+  // precision than the other products. M and powers of N are multiplied by only.
+  struct Iterates {
+    SymmetricStack m, next_m, x, next_x, n, power;
+  };
+
   static double products_for_m(int64_t p) { return p == 1 ? 1 : p == 2 ? 2 : 3; }
 
-  // next_m = m·N^p; `power` and `spare` are overwritten.
-  void advance(Context& context, const RootBatch& batch, int64_t p, const Tensor& next_m,
-               const Tensor& m, const Tensor& n, const Tensor& power, const Tensor& spare) const {
-    const auto multiply = [&](const Tensor& c, const Tensor& a, const Tensor& b) {
+  // M = z·A and the first correction, which is X.
+  Iterates begin(Context& context, const RootBatch& batch, double start, float a, float b,
+                 NewtonTest test) const {
+    const Shape& shape = batch.matrix.shape;
+    const MatmulPrecision matmul = config_.matmul, root_matmul = config_.root_matmul;
+    const auto take = matmul == root_matmul ? SymmetricStack::take_operand : SymmetricStack::take;
+    Iterates it{.m = SymmetricStack::with_copy(context, batch.matrix, matmul),
+                .next_m = SymmetricStack::take_operand(context, "cn.M", shape, matmul),
+                .x = SymmetricStack::take(context, "cn.X", shape, root_matmul),
+                .next_x = SymmetricStack::take(context, "cn.next X", shape, root_matmul),
+                .n = take(context, "cn.N", shape, matmul),
+                .power = SymmetricStack::take_operand(context, "cn.power", shape, matmul)};
+    const Tensor z = context.scratch.take("cn.z", batch.scale.shape);
+    scaled_power(context, z, batch.scale, nullptr, start, -1.0);
+    identity_plus(context, it.m.values, {}, {1.0f, &z}, it.m.values);
+    test.first = true;
+    newton_correction(context, it.x.values, it.m.values, a, b, test);
+    round_values(context, it.m);
+    round_values(context, it.x);
+    it.m = it.m.as_operand();
+    return it;
+  }
+
+  // N^p, in it.power; it.next_m is overwritten.
+  const SymmetricStack& power(Context& context, const RootBatch& batch, int64_t p, Iterates& it,
+                              const SymmetricStack& n) const {
+    const auto multiply = [&](const SymmetricStack& c, const SymmetricStack& a,
+                              const SymmetricStack& b) {
       symmetric_matmul(context, c, a, b, {.precision = config_.matmul, .state = &batch.state});
     };
-    const Tensor* to_the_p = &n;
-    if (p >= 2) {
-      multiply(power, n, n);
-      to_the_p = &power;
-    }
-    if (p >= 3) {
-      multiply(spare, power, p == 3 ? n : power);
-      to_the_p = &spare;
-    }
-    symmetric_matmul(context, next_m, m, *to_the_p,
-                     {.precision = config_.matmul,
-                      .state = &batch.state,
-                      .inactive = SymmetricMatmul::Inactive::copy_a});
+    if (p == 1) return n;
+    const SymmetricStack& square = p == 2 ? it.power : it.next_m;
+    multiply(square, n, n);
+    if (p >= 3) multiply(it.power, square, p == 3 ? n : square);
+    return it.power;
   }
 
   const CoupledNewtonConfig config_;

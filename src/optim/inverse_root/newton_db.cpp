@@ -45,31 +45,37 @@ class NewtonDb final : public StackRoot {
   RootResult solve(Context& context, RootBatch& batch) const override {
     add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
     const auto take = [&](const char* name) {
-      return context.scratch.take(name, batch.matrix.shape);
+      return SymmetricStack::take(context, name, batch.matrix.shape, config_.matmul);
     };
-    Iterates it{batch.matrix, take("ndb.next Y"), take("ndb.Z"), take("ndb.next Z"), take("ndb.E")};
+    Iterates it{
+        .y = SymmetricStack::with_copy(context, batch.matrix, config_.matmul),
+        .next_y = take("ndb.next Y"),
+        .z = take("ndb.Z"),
+        .next_z = take("ndb.next Z"),
+        .e = SymmetricStack::take_operand(context, "ndb.E", batch.matrix.shape, config_.matmul)};
     const Tensor inverse = context.scratch.take("ndb.1/s", batch.scale.shape);
     scaled_power(context, inverse, batch.scale, nullptr, 1.0, -1.0);
-    identity_plus(context, it.y, {}, {1.0f, &inverse}, it.y);
+    identity_plus(context, it.y.values, {}, {1.0f, &inverse}, it.y.values);
+    round_values(context, it.y);
     if (root_order(batch.exponent) == 4) {
       iterate(context, batch, it, Wanted::root);
       restart_blocks(context, batch.state);
     }
     iterate(context, batch, it, Wanted::inverse_root);
-    return {it.z, 1.0};
+    return {it.z.values, 1.0};
   }
 
  private:
   enum class Wanted { root, inverse_root };
 
   struct Iterates {
-    Tensor y, next_y, z, next_z, e;  // (S, n, n)
+    SymmetricStack y, next_y, z, next_z, e;  // (S, n, n); E is multiplied by only
   };
 
   // From it.y and the identity to its root in it.y, or its inverse root in it.z.
   void iterate(Context& context, const RootBatch& batch, Iterates& it, Wanted wanted) const {
-    const SymmetricMatmul product{.precision = config_.matmul, .state = &batch.state};
-    SymmetricMatmul update_y = product, update_z = product;
+    SymmetricMatmul update_y{.precision = config_.matmul, .state = &batch.state};
+    SymmetricMatmul update_z = update_y;
     update_y.inactive = SymmetricMatmul::Inactive::copy_a;
     update_z.inactive = SymmetricMatmul::Inactive::copy_b;
     NewtonTest test{.state = batch.state,
@@ -80,9 +86,13 @@ class NewtonDb final : public StackRoot {
       const bool last = k + 1 == config_.steps;
       test.first = k == 0;
       // In the first step Z·Y is Y, and E is the next Z.
-      const Tensor& e = test.first ? it.z : it.e;
-      if (!test.first) symmetric_matmul(context, it.e, it.z, it.y, product);
-      newton_correction(context, e, test.first ? it.y : it.e, 1.5f, -0.5f, test);
+      const SymmetricStack& e = test.first ? it.z : it.e;
+      if (test.first) {
+        newton_correction(context, e.values, it.y.values, 1.5f, -0.5f, test);
+        round_values(context, e);
+      } else {
+        newton_product(context, {e, nullptr, it.z, it.y, config_.matmul}, 1.5f, -0.5f, test);
+      }
       if (!last || wanted == Wanted::root) {
         symmetric_matmul(context, it.next_y, it.y, e, update_y);
         std::swap(it.y, it.next_y);
