@@ -167,32 +167,49 @@ TEST_F(RankFailures, SignalsToMpirunWriteACheckpoint) {
 
 // Ranks notice a dead one by themselves, whatever their launcher does: here it hardly does
 // anything.
-TEST_F(RankFailures, ADeadRankIsNoticedByTheOthers) {
-  std::vector<std::string> command = {DASHLM_MPIRUN, "--oversubscribe", "--bind-to",
-                                      "none",        "--mca",           "odls_base_sigkill_timeout",
-                                      "12"};
-  for (const std::string& word :
-       ranks_command(3, out(), {"--set", "train.steps=1000000", "--set", "checkpoint.every=0"})) {
-    command.push_back(word);
+class DeadRanks : public RankFailures {
+ protected:
+  // Kills one of three ranks once `ready` says so; the others must end, and say why.
+  void expect_noticed(const std::vector<std::string>& set,
+                      const std::function<bool(const Process&)>& ready) {
+    std::vector<std::string> command = {
+        DASHLM_MPIRUN, "--oversubscribe",           "--bind-to", "none",
+        "--mca",       "odls_base_sigkill_timeout", "12"};
+    for (const std::string& word : ranks_command(3, out(), set)) command.push_back(word);
+    Process job(command, allow_root);
+    while (!ready(job) && job.running()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    const std::vector<pid_t> ranks = rank_processes(job.pid());
+    ASSERT_EQ(ranks.size(), 3u);
+    const pid_t last = *std::max_element(ranks.begin(), ranks.end());
+    kill(last, SIGKILL);
+    const Timer timer;
+    while (rank_processes(job.pid()).size() > 0 && timer.seconds() < 30) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_LT(timer.seconds(), 11.0) << "only mpirun's own signal ended them";
+    const ProcessResult result = job.wait();
+    EXPECT_NE(result.exit_code, 0);
+    EXPECT_NE(result.errors.find("rank 2 (process " + std::to_string(last) + ") has ended"),
+              std::string::npos)
+        << result.errors;
   }
-  Process job(command, allow_root);
-  while (metrics(out(), "train").size() < 3 && job.running()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  const std::vector<pid_t> ranks = rank_processes(job.pid());
-  ASSERT_EQ(ranks.size(), 3u);
-  const pid_t last = *std::max_element(ranks.begin(), ranks.end());
-  kill(last, SIGKILL);
-  const Timer timer;
-  while (rank_processes(job.pid()).size() > 0 && timer.seconds() < 30) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  EXPECT_LT(timer.seconds(), 11.0) << "only mpirun's own signal ended them";
-  const ProcessResult result = job.wait();
-  EXPECT_NE(result.exit_code, 0);
-  EXPECT_NE(result.errors.find("rank 2 (process " + std::to_string(last) + ") has ended"),
-            std::string::npos)
-      << result.errors;
+};
+
+TEST_F(DeadRanks, AreNoticedByThoseThatWaitForThem) {
+  expect_noticed({"--set", "train.steps=1000000", "--set", "checkpoint.every=0"},
+                 [&](const Process&) { return metrics(out(), "train").size() >= 3; });
+}
+
+// In the middle of a step so long that nobody waits for anybody.
+TEST_F(DeadRanks, AreNoticedByThoseThatCompute) {
+  expect_noticed({"--set", "train.batch=600000"}, [&](const Process& job) {
+    const std::string log = fs::exists(out() + "/log.txt") ? read_file("run/log.txt") : "";
+    if (log.find("training tokens in") == std::string::npos) return false;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    return rank_processes(job.pid()).size() == 3;
+  });
 }
 
 TEST_F(RankFailures, LaunchersThatCannotServeAreRefused) {

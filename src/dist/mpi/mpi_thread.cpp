@@ -11,6 +11,8 @@ namespace {
 
 using std::chrono::microseconds;
 
+constexpr std::chrono::seconds kBetweenChecks(1);  // of whether the other ranks are alive
+
 // Between looks at a request: eager while somebody waits for it, then ever more patient, so that
 // the processor is left to threads that compute.
 microseconds pause_between_looks(bool waited_for, int64_t looks) {
@@ -68,36 +70,42 @@ void MpiThread::wait(const std::shared_future<void>& result) {
   result.get();
 }
 
-void MpiThread::run() {
-  while (true) {
-    std::packaged_task<void()> task;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
-    }
-    task();
+bool MpiThread::next_task(std::packaged_task<void()>& task) {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kBetweenChecks, [this] { return stop_ || !tasks_.empty(); })) {
+    lock.unlock();
+    look_after_peers();
+    lock.lock();
   }
+  if (tasks_.empty()) return false;
+  task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return true;
+}
+
+void MpiThread::run() {
+  for (std::packaged_task<void()> task; next_task(task);) task();
+}
+
+void MpiThread::look_after_peers() {
+  const std::string gone = peers_.gone();
+  if (gone.empty()) return;
+  // A launcher that notices by itself gets the time to do better.
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  spdlog::error("{} has ended without a word; giving up", gone);
+  end_job(static_cast<int>(ExitCode::runtime_failure));
 }
 
 void MpiThread::complete(MPI_Request& request) {
   int done = 0;
-  const Timer timer;
-  double next_check = 1.0;  // seconds
+  Timer since_check;
   for (int64_t looks = 0;; ++looks) {
     MPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (done) return;
     abort_if_asked();
-    if (timer.seconds() > next_check) {
-      next_check = timer.seconds() + 1.0;
-      if (const std::string gone = peers_.gone(); !gone.empty()) {
-        // A launcher that notices by itself gets the time to do better.
-        std::this_thread::sleep_for(std::chrono::seconds(2));
-        spdlog::error("{} has ended without a word; giving up", gone);
-        end_job(static_cast<int>(ExitCode::runtime_failure));
-      }
+    if (since_check.seconds() > std::chrono::duration<double>(kBetweenChecks).count()) {
+      look_after_peers();
+      since_check.restart();
     }
     const microseconds pause = pause_between_looks(waiting_ > 0, looks);
     if (pause.count() == 0) {

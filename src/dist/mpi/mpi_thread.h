@@ -34,9 +34,10 @@ class MpiThread {
   // Waits for `result`; meanwhile messages are attended to without pause.
   void wait(const std::shared_future<void>& result);
 
-  // For tasks: returns when `request` is complete. Ends all ranks if one of this node is gone.
+  // For tasks: returns when `request` is complete.
   void complete(MPI_Request& request);
-  // For tasks: processes whose death is to be noticed.
+  // For tasks: processes whose death is to be noticed, also while there is nothing to do; it ends
+  // all ranks. (A GPU that waits for a dead rank's message would wait for ever.)
   void watch(Peers peers) { peers_ = std::move(peers); }
 
   // Ends all ranks from any thread, even while a task waits. Returns if MPI does not manage to.
@@ -44,6 +45,9 @@ class MpiThread {
 
  private:
   void run();
+  // The next task; false once there will be none.
+  bool next_task(std::packaged_task<void()>& task);
+  void look_after_peers();
   void abort_if_asked();
 
   std::mutex mutex_;
