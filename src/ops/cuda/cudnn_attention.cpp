@@ -5,13 +5,13 @@
 #include <compare>
 #include <cstdlib>
 #include <exception>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -242,25 +242,6 @@ Tensor take_workspace(Context& context, const Plan& plan) {
   return context.scratch.take("attention.cudnn", {plan.workspace + kWorkspaceAlignment}, DType::u8);
 }
 
-// cuDNN reads 16 bytes at a time.
-bool aligned(std::initializer_list<const void*> addresses) {
-  return std::all_of(addresses.begin(), addresses.end(), [](const void* address) {
-    return reinterpret_cast<uintptr_t>(address) % 16 == 0;
-  });
-}
-
-// The plan of the problem; null, having said why, where there is none.
-const Plan* find_plan(const Problem& problem, std::initializer_list<const void*> addresses) {
-  if (!aligned(addresses)) {
-    report_refusal("cuDNN's tensors must begin at multiples of 16 bytes");
-    return nullptr;
-  }
-  const Plan& plan = plan_of(problem);
-  if (plan.graph != nullptr) return &plan;
-  report_refusal(plan.refusal);
-  return nullptr;
-}
-
 void execute(Context& context, const Plan& plan, const Tensor& workspace, Pointers tensors) {
   // The frontend throws where the CUDA runtime lacks a function.
   try {
@@ -277,6 +258,34 @@ void execute(Context& context, const Plan& plan, const Tensor& workspace, Pointe
   }
 }
 
+// cuDNN reads 16 bytes at a time.
+bool aligned(const Pointers& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), [](const auto& tensor) {
+    return reinterpret_cast<uintptr_t>(tensor.second) % 16 == 0;
+  });
+}
+
+bool run(Context& context, Pass pass, const Tensor& qkv, const AttentionHeads& heads,
+         Pointers tensors) {
+  if (choice() == Choice::own) return false;
+  tensors.insert({{kQ, at_head(qkv, 0)},
+                  {kK, at_head(qkv, heads.query)},
+                  {kV, at_head(qkv, heads.query + heads.key_value)}});
+  if (!aligned(tensors)) {
+    report_refusal("cuDNN's tensors, and heads in them, must begin at multiples of 16 bytes");
+    return false;
+  }
+  const Plan& plan = plan_of(Problem(pass, qkv, heads));
+  if (plan.graph == nullptr) {
+    report_refusal(plan.refusal);
+    return false;
+  }
+  const ArenaScope scope(context.scratch);
+  const Tensor workspace = take_workspace(context, plan);
+  if (!context.planning()) execute(context, plan, workspace, std::move(tensors));
+  return true;
+}
+
 #endif
 
 }  // namespace
@@ -285,43 +294,19 @@ void execute(Context& context, const Plan& plan, const Tensor& workspace, Pointe
 
 bool cudnn_attention(Context& context, const Tensor& out, const Tensor& log_sum_exp,
                      const Tensor& qkv, const AttentionHeads& heads) {
-  if (choice() == Choice::own) return false;
-  const Plan* plan =
-      find_plan(Problem(Pass::forward, qkv, heads), {out.data, log_sum_exp.data, qkv.data});
-  if (plan == nullptr) return false;
-  const ArenaScope scope(context.scratch);
-  const Tensor workspace = take_workspace(context, *plan);
-  if (context.planning()) return true;
-  execute(context, *plan, workspace,
-          {{kQ, at_head(qkv, 0)},
-           {kK, at_head(qkv, heads.query)},
-           {kV, at_head(qkv, heads.query + heads.key_value)},
-           {kOut, out.data},
-           {kStats, log_sum_exp.data}});
-  return true;
+  return run(context, Pass::forward, qkv, heads, {{kOut, out.data}, {kStats, log_sum_exp.data}});
 }
 
 bool cudnn_attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_out,
                               const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
                               const AttentionHeads& heads) {
-  if (choice() == Choice::own) return false;
-  const Plan* plan = find_plan(Problem(Pass::backward, qkv, heads),
-                               {d_qkv.data, d_out.data, out.data, log_sum_exp.data, qkv.data});
-  if (plan == nullptr) return false;
-  const ArenaScope scope(context.scratch);
-  const Tensor workspace = take_workspace(context, *plan);
-  if (context.planning()) return true;
-  execute(context, *plan, workspace,
-          {{kQ, at_head(qkv, 0)},
-           {kK, at_head(qkv, heads.query)},
-           {kV, at_head(qkv, heads.query + heads.key_value)},
-           {kOut, out.data},
-           {kStats, log_sum_exp.data},
-           {kDOut, d_out.data},
-           {kDQ, at_head(d_qkv, 0)},
-           {kDK, at_head(d_qkv, heads.query)},
-           {kDV, at_head(d_qkv, heads.query + heads.key_value)}});
-  return true;
+  return run(context, Pass::backward, qkv, heads,
+             {{kOut, out.data},
+              {kStats, log_sum_exp.data},
+              {kDOut, d_out.data},
+              {kDQ, at_head(d_qkv, 0)},
+              {kDK, at_head(d_qkv, heads.query)},
+              {kDV, at_head(d_qkv, heads.query + heads.key_value)}});
 }
 
 #else
