@@ -1,6 +1,7 @@
 // How long a device works on each phase of something, measured without waiting for it.
 #pragma once
 
+#include <exception>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +21,13 @@ class Stopwatch {
           name_(name),
           range_(device, name),
           begin_(device.mark()) {}
-    ~Phase() { stopwatch_.intervals_.push_back({name_, begin_, device_.mark()}); }
+    // A device that has failed fails here as well; whoever calls it next says so.
+    ~Phase() {
+      try {
+        stopwatch_.intervals_.push_back({name_, begin_, device_.mark()});
+      } catch (const std::exception&) {
+      }
+    }
     Phase(const Phase&) = delete;
     Phase& operator=(const Phase&) = delete;
 

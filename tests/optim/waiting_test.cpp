@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/timer.h"
+#include "device/stopwatch.h"
 #include "optim/step_lab.h"
 #include "support/counting_device.h"
 
@@ -72,6 +73,18 @@ TEST_F(Waiting, TimesAreThoseOfTheLastUpdate) {
     EXPECT_GT(phase, 0.0);
   }
   EXPECT_LE(times.total(), limit);
+}
+
+// An error that comes up within a phase goes on to whoever reports it.
+TEST_F(Waiting, AFailingDeviceDoesNotEndTheProcess) {
+  Stopwatch stopwatch;
+  const auto fail_within = [&] {
+    const Stopwatch::Phase phase(stopwatch, device_, "phase");
+    device_.fails = true;
+    throw Error(ExitCode::runtime_failure, "illegal address");
+  };
+  EXPECT_THROW(fail_within(), Error);
+  EXPECT_THROW(device_.mark(), std::runtime_error);
 }
 
 TEST_F(Waiting, WithoutAnyFactorThereIsNothingToLookAt) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
 
 #include "device/device.h"
 
@@ -32,11 +33,13 @@ class CountingDevice final : public Device {
   }
   TimeMark mark() override {
     downloads_at_last_mark = downloads;
+    if (fails) throw std::runtime_error("the device has failed");
     return device_->mark();
   }
 
   void forget() { uploads = downloads = synchronizations = 0; }
 
+  bool fails = false;  // from now on, at marks
   int uploads = 0, downloads = 0, synchronizations = 0, downloads_at_last_mark = 0;
 
  private:
