@@ -223,10 +223,15 @@ print_json() {  # CARD DATE SECONDS
 run() {  # [--small] [OUT]
   small=
   [ "${1:-}" = --small ] && { small=yes; shift; }
+  if [ $# -gt 1 ] || [[ "${1:-}" = -* ]]; then
+    echo "gpu_check: run [--small] [OUT]; got: $*" >&2
+    exit 1
+  fi
   here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
   mkdir -p "${1:-results}" && out=$(cd "${1:-results}" && pwd) || exit 1
   [ -x "$here/bin/gpu_check" ] || { echo "gpu_check: there is no bundle here; see --help" >&2; exit 1; }
-  : >"$out/results.tsv"
+  rm -f "$out/results.json"  # of an earlier run
+  : >"$out/results.tsv" || { echo "gpu_check: cannot write to $out" >&2; exit 1; }
   find_cuda
   find_cxx_run_time
   SECONDS=0
