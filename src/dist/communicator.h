@@ -86,6 +86,16 @@ class Communicator {
  protected:
   virtual void abort_others(ExitCode exit_code) = 0;  // need not return
 
+  // How many elements are this rank's, and how many there are, once the tensors of a call are such
+  // as it says; else they throw.
+  struct Counts {
+    int64_t own = 0, total = 0;
+  };
+  Counts check_reduce_scatter(const Tensor& packed, const Tensor& sum,
+                              std::span<const int64_t> counts, const Tensor& scratch) const;
+  Counts check_all_gather(const Tensor& segment, const Tensor& packed,
+                          std::span<const int64_t> counts) const;
+
   std::atomic<int64_t> bytes_sent_ = 0;
 };
 

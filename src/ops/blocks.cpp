@@ -21,16 +21,6 @@ void expect_table(const char* operation, const Tensor& packed, const Tensor& fla
   expect(operation, table, {table.dim(0), kBlockTableColumns}, DType::i64);
 }
 
-// On a CPU: a copy of the stack rounded to `precision`, or for fp32 the stack itself.
-Tensor round_blocks(Context& context, const char* name, const Tensor& stack,
-                    MatmulPrecision precision) {
-  if (precision == MatmulPrecision::fp32) return stack;
-  const Tensor rounded = context.scratch.take(name, stack.shape);
-  const SymmetricMatmul how{.precision = precision};
-  DASHLM_CPU(context, round_operand, rounded, stack, how);
-  return rounded;
-}
-
 }  // namespace
 
 std::vector<int64_t> block_table(std::span<const BlockPlace> places) {
@@ -69,7 +59,7 @@ void update_factors(Context& context, const Tensor& factors, const Tensor& block
   context.flops += 2.0 * static_cast<double>(factors.elements()) * static_cast<double>(inner);
   DASHLM_CUDA(context, update_factors, factors, blocks, side, beta, weight, precision);
   const ArenaScope scope(context.scratch);
-  const Tensor rounded = round_blocks(context, "rounded blocks", blocks, precision);
+  const Tensor rounded = cpu::rounded_operand(context, "rounded blocks", blocks, precision);
   DASHLM_CPU(context, update_factors, factors, rounded, side, beta, weight);
 }
 
@@ -83,8 +73,8 @@ void multiply_blocks(Context& context, const Tensor& c, const Tensor& a, const T
   context.flops += 2.0 * static_cast<double>(c.elements()) * static_cast<double>(inner);
   DASHLM_CUDA(context, multiply_blocks, c, a, b, precision);
   const ArenaScope scope(context.scratch);
-  const Tensor rounded_a = round_blocks(context, "rounded A", a, precision);
-  const Tensor rounded_b = round_blocks(context, "rounded B", b, precision);
+  const Tensor rounded_a = cpu::rounded_operand(context, "rounded A", a, precision);
+  const Tensor rounded_b = cpu::rounded_operand(context, "rounded B", b, precision);
   DASHLM_CPU(context, matmul, c, nullptr, rounded_a, rounded_b, {});
 }
 

@@ -4,6 +4,15 @@
 #include "ops/dispatch.h"
 
 namespace dashlm {
+namespace {
+
+void expect_test(const char* operation, const NewtonTest& test, int64_t blocks) {
+  expect(operation, test.state, {blocks}, DType::i32);
+  expect(operation, test.steps, {blocks}, DType::i32);
+  expect(operation, test.residual, {blocks});
+}
+
+}  // namespace
 
 void normalize_blocks(Context& context, const Tensor& out, const Tensor& unit, const Tensor& state,
                       const Tensor& factors, float least) {
@@ -16,9 +25,7 @@ void normalize_blocks(Context& context, const Tensor& out, const Tensor& unit, c
 void newton_correction(Context& context, const Tensor& n, const Tensor& m, float a, float b,
                        const NewtonTest& test) {
   expect("newton_correction", n, m.shape);
-  expect("newton_correction", test.state, {m.dim(0)}, DType::i32);
-  expect("newton_correction", test.steps, {m.dim(0)}, DType::i32);
-  expect("newton_correction", test.residual, {m.dim(0)});
+  expect_test("newton_correction", test, m.dim(0));
   DASHLM_DISPATCH(context, newton_correction, n, m, a, b, test);
 }
 
@@ -30,9 +37,7 @@ void newton_product(Context& context, const NewtonProduct& product, float a, flo
   if (product.n.shape() != shape) {
     fail_runtime("newton_product: {} must be {}", product.n.any().text(), shape.text());
   }
-  expect("newton_product", test.state, {shape[0]}, DType::i32);
-  expect("newton_product", test.steps, {shape[0]}, DType::i32);
-  expect("newton_product", test.residual, {shape[0]});
+  expect_test("newton_product", test, shape[0]);
   DASHLM_CUDA(context, newton_product, product, a, b, test);
   symmetric_matmul(context, m, product.a, product.b,
                    {.precision = product.precision, .state = &test.state});

@@ -38,14 +38,12 @@ void symmetric_matmul(Context& context, const SymmetricStack& c, const Symmetric
   context.flops += 2.0 * static_cast<double>(shape.elements()) * static_cast<double>(shape[2]);
   DASHLM_CUDA(context, symmetric_matmul, c, a, b, options);
   const ArenaScope scope(context.scratch);
-  Tensor rounded_a = a.values, rounded_b = b.values;
-  if (options.precision != MatmulPrecision::fp32) {
-    rounded_a = context.scratch.take("rounded A", shape);
-    const bool same = a.values.data && a.values.data == b.values.data;
-    rounded_b = same ? rounded_a : context.scratch.take("rounded B", shape);
-    DASHLM_CPU(context, round_operand, rounded_a, a.values, options);
-    if (!same) DASHLM_CPU(context, round_operand, rounded_b, b.values, options);
-  }
+  const auto rounded = [&](const char* name, const Tensor& operand) {
+    return cpu::rounded_operand(context, name, operand, options.precision, options.state);
+  };
+  const bool same = a.values.data && a.values.data == b.values.data;
+  const Tensor rounded_a = rounded("rounded A", a.values);
+  const Tensor rounded_b = same ? rounded_a : rounded("rounded B", b.values);
   DASHLM_CPU(context, symmetric_matmul, c.values, rounded_a, rounded_b, inactive.values, options);
 }
 

@@ -12,14 +12,6 @@
 namespace dashlm::cuda {
 namespace {
 
-void expect_elements(const char* operation, const Tensor& tensor, int64_t elements,
-                     DType dtype = DType::f32) {
-  if (tensor.dtype != dtype || tensor.elements() < elements) {
-    fail_runtime("{}: {} must be {} with {} elements", operation, tensor.text(), name_of(dtype),
-                 elements);
-  }
-}
-
 // The elements of a tensor of which each rank has counts[r], one after the other.
 template <class Part>
 std::vector<Part> parts_of(const Tensor& packed, std::span<const int64_t> counts) {
@@ -143,11 +135,7 @@ void NcclCommunicator::swap_parts(const std::vector<Part>& outgoing,
 Work NcclCommunicator::reduce_scatter(const Tensor& packed, const Tensor& sum,
                                       std::span<const int64_t> counts, const Tensor& scratch) {
   const auto own_index = static_cast<size_t>(rank());
-  const int64_t own = counts[own_index];
-  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  expect_elements("reduce_scatter", packed, total);
-  expect_elements("reduce_scatter", sum, own);
-  expect_elements("reduce_scatter", scratch, own * size());
+  const auto [own, total] = check_reduce_scatter(packed, sum, counts, scratch);
   const std::vector<Part> outgoing = parts_of<Part>(packed, counts);
   const std::vector<int64_t> alike(counts.size(), own);
   begin_work();
@@ -165,13 +153,9 @@ Work NcclCommunicator::reduce_scatter(const Tensor& packed, const Tensor& sum,
 Work NcclCommunicator::all_gather(const Tensor& segment, const Tensor& packed,
                                   std::span<const int64_t> counts) {
   const auto own_index = static_cast<size_t>(rank());
-  const int64_t own = counts[own_index];
-  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  const DType dtype = segment.dtype == DType::bf16 ? DType::bf16 : DType::f32;
-  expect_elements("all_gather", segment, own, dtype);
-  expect_elements("all_gather", packed, total, dtype);
+  const int64_t own = check_all_gather(segment, packed, counts).own;
   const std::vector<Part> incoming = parts_of<Part>(packed, counts);
-  const Part mine{static_cast<char*>(segment.data), own * size_of(dtype)};
+  const Part mine{static_cast<char*>(segment.data), own * size_of(segment.dtype)};
   begin_work();
   swap_parts(std::vector<Part>(counts.size(), mine), incoming);
   if (own > 0) {

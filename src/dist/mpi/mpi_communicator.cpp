@@ -28,14 +28,6 @@ std::vector<int> begins(const std::vector<int>& counts) {
   return result;
 }
 
-void expect_elements(const char* operation, const Tensor& tensor, int64_t elements,
-                     DType dtype = DType::f32) {
-  if (tensor.dtype != dtype || tensor.elements() < elements) {
-    fail_runtime("{}: {} must be {} with {} elements", operation, tensor.text(), name_of(dtype),
-                 elements);
-  }
-}
-
 // For copies; MPI knows no bf16.
 MPI_Datatype type_of(const Tensor& tensor) {
   return size_of(tensor.dtype) == 2 ? MPI_UINT16_T : MPI_FLOAT;
@@ -105,11 +97,8 @@ std::string MpiCommunicator::description() const {
 
 Work MpiCommunicator::reduce_scatter(const Tensor& packed, const Tensor& sum,
                                      std::span<const int64_t> counts, const Tensor& scratch) {
-  const auto own = counts[static_cast<size_t>(rank_)];
-  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  expect_elements("reduce_scatter", packed, total);
-  expect_elements("reduce_scatter", sum, own);
-  expect_elements("reduce_scatter", scratch, own * size_);
+  const Counts elements = check_reduce_scatter(packed, sum, counts, scratch);
+  const int64_t own = elements.own, total = elements.total;
   count_sent((total - own) * size_of(packed.dtype));
   const std::vector<int> send_counts = to_ints(counts);
   to_int(total), to_int(own * size_);
@@ -128,11 +117,7 @@ Work MpiCommunicator::reduce_scatter(const Tensor& packed, const Tensor& sum,
 
 Work MpiCommunicator::all_gather(const Tensor& segment, const Tensor& packed,
                                  std::span<const int64_t> counts) {
-  const auto own = counts[static_cast<size_t>(rank_)];
-  const int64_t total = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  const DType dtype = segment.dtype == DType::bf16 ? DType::bf16 : DType::f32;
-  expect_elements("all_gather", segment, own, dtype);
-  expect_elements("all_gather", packed, total, dtype);
+  const auto [own, total] = check_all_gather(segment, packed, counts);
   count_sent(own * (size_ - 1) * size_of(segment.dtype));
   const std::vector<int> receive_counts = to_ints(counts);
   to_int(total);

@@ -23,8 +23,10 @@ void run_batches(const BatchPlan& plan, int64_t batches,
 // Threads that an operation called from here will run on.
 int64_t threads_of_operation();
 
-// out = operand rounded to options.precision, for blocks that are active.
-void round_operand(const Tensor& out, const Tensor& operand, const SymmetricMatmul& options);
+// `operand` as products in `precision` take it: itself for fp32, else a rounded copy in scratch of
+// the blocks that are active. Null state: all are.
+Tensor rounded_operand(Context& context, const char* name, const Tensor& operand,
+                       MatmulPrecision precision, const Tensor* state = nullptr);
 // A and B were rounded; `inactive` is what blocks that are not active get, unless they keep theirs.
 void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& inactive,
                       const SymmetricMatmul& options);

@@ -39,18 +39,17 @@ void panel(float* c, const float* a, const float* b, int64_t n, int64_t begin, i
   mirror_rows(c, n, begin, end);
 }
 
-}  // namespace
-
-void round_operand(const Tensor& out, const Tensor& operand, const SymmetricMatmul& options) {
+void round_operand(const Tensor& out, const Tensor& operand, MatmulPrecision precision,
+                   const Tensor* state) {
   const auto round_all = [&](auto round) {
     for_each_chunk(operand, [&](int64_t s, int64_t begin, int64_t end) {
-      if (options.state && !(options.state->i32()[s] & kActive)) return;
+      if (state && !(state->i32()[s] & kActive)) return;
       const float* in = operand.f32();
       float* to = out.f32();
       for (int64_t i = begin; i < end; ++i) to[i] = round(in[i]);
     });
   };
-  switch (options.precision) {
+  switch (precision) {
     case MatmulPrecision::fp32:
       break;
     case MatmulPrecision::tf32:
@@ -60,6 +59,16 @@ void round_operand(const Tensor& out, const Tensor& operand, const SymmetricMatm
     case MatmulPrecision::bf16:
       return round_all([](float x) { return round_to_bf16(x); });
   }
+}
+
+}  // namespace
+
+Tensor rounded_operand(Context& context, const char* name, const Tensor& operand,
+                       MatmulPrecision precision, const Tensor* state) {
+  if (precision == MatmulPrecision::fp32) return operand;
+  const Tensor out = context.scratch.take(name, operand.shape);
+  if (!context.planning()) round_operand(out, operand, precision, state);
+  return out;
 }
 
 void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& inactive,
