@@ -6,13 +6,12 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <numeric>
 
 #include "base/random.h"
 #include "base/timer.h"
 #include "config/config.h"
 #include "ops/peak.h"
-#include "optim/inverse_root/inverse_root.h"
+#include "optim/inverse_root/root_trial.h"
 
 namespace dashlm {
 namespace {
@@ -41,59 +40,12 @@ std::string type_of(const InverseRootConfig& config) {
   return enum_name(config.type());
 }
 
-// A stack of factors with room for their roots, and the memory that a method needs for it.
-class RootBench {
- public:
-  RootBench(Device& device, const InverseRootConfig& config, double exponent, Shape shape)
-      : device_(device),
-        memory_(device, "bench roots"),
-        scratch_(device, "bench scratch"),
-        method_(make_inverse_root(config)),
-        exponent_(exponent),
-        ids_(static_cast<size_t>(shape[0])) {
-    std::iota(ids_.begin(), ids_.end(), int64_t{0});
-    take(shape);
-    run();
-    memory_.commit();
-    scratch_.commit();
-    take(shape);
-  }
-
-  void set_factors(const std::vector<float>& host) {
-    device_.upload(factors_.data, host.data(), factors_.bytes());
-  }
-  std::vector<float> roots() const {
-    std::vector<float> host(static_cast<size_t>(roots_.elements()));
-    device_.download(host.data(), roots_.data, roots_.bytes());
-    return host;
-  }
-  std::vector<RootReport> reports() const { return read_reports(device_, reports_); }
-
-  // Returns the floating-point operations of one run.
-  double run() {
-    Context context{device_, scratch_};
-    method_->compute(
-        context, {.factors = factors_, .roots = roots_, .exponent = exponent_, .block_ids = ids_},
-        reports_);
-    device_.synchronize();
-    return context.flops;
-  }
-
- private:
-  void take(const Shape& shape) {
-    factors_ = memory_.take("factors", shape);
-    roots_ = memory_.take("roots", shape);
-    reports_ = RootReports::take(memory_, shape[0]);
-  }
-
-  Device& device_;
-  Arena memory_, scratch_;
-  Tensor factors_, roots_;  // (S, n, n)
-  std::unique_ptr<InverseRoot> method_;
-  double exponent_;
-  std::vector<int64_t> ids_;
-  RootReports reports_;
-};
+// Until the roots are there; returns their floating-point operations.
+double run(RootTrial& trial, Device& device) {
+  const double flops = trial.compute();
+  device.synchronize();
+  return flops;
+}
 
 // --- Speed
 // ----------------------------------------------------------------------------------------
@@ -131,21 +83,17 @@ Json time_method(Device& device, const Options& options, const std::string& text
   const InverseRootConfig config = without_early_exit(parse_method(text));
   const int64_t blocks =
       options.blocks > 0 ? options.blocks : std::max<int64_t>(4, 32 * 128 * 128 / (n * n));
-  RootBench bench(device, config, options.exponent, {blocks, n, n});
+  RootTrial bench(device, config, options.exponent, {blocks, n, n});
   bench.set_factors(gradient_factors(blocks, n));
-  bench.run();  // warm-up
+  run(bench, device);  // warm-up
   double best = 1e30, peak = 0, flops = 0;
   for (int64_t i = 0; i < options.repeats; ++i) {
     // In turn, since the speed of a shared machine drifts.
     peak = std::max(peak, measure_matmul_peak(device, 1));
     const Timer timer;
-    flops = bench.run();
+    flops = run(bench, device);
     best = std::min(best, timer.seconds());
   }
-  const std::vector<RootReport> reports = bench.reports();
-  const auto failed = std::count_if(reports.begin(), reports.end(), [](const RootReport& report) {
-    return report.status == RootStatus::failed;
-  });
   return {{"method", text},
           {"exponent", options.exponent},
           {"n", n},
@@ -156,7 +104,7 @@ Json time_method(Device& device, const Options& options, const std::string& text
           {"sgemm_peak_gflops", peak / 1e9},
           {"ratio_to_peak", flops / best / peak},
           {"products", flops / static_cast<double>(2 * n * n * n * blocks)},
-          {"failed", failed}};
+          {"failed", bench.failures()}};
 }
 
 void bench_speed(Device& device, const Options& options) {
@@ -218,9 +166,9 @@ Json trace(Device& device, double exponent, ScalingType scaling) {
   double scale = 0;
   for (int64_t steps = 1; steps <= kTraceSteps; ++steps) {
     const InverseRootConfig config = with_steps(Method{}, scaling, steps);
-    RootBench bench(device, config, exponent, {1, kTraceSize, kTraceSize});
+    RootTrial bench(device, config, exponent, {1, kTraceSize, kTraceSize});
     bench.set_factors(traced_matrix());
-    bench.run();
+    run(bench, device);
     const std::vector<float> roots = bench.roots();
     scale = bench.reports().front().scale;
     for (int64_t i = 0; i < kTraced; ++i) {

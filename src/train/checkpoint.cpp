@@ -34,8 +34,9 @@ std::string master_name(const Block& block) {
   return "weights of " + block.name;
 }
 
-bool has_masters(const Engine& engine) {
-  return engine.weights().dtype != DType::f32;
+// Those that have such weights.
+std::vector<Block> master_blocks(const Engine& engine) {
+  return engine.weights().dtype == DType::f32 ? std::vector<Block>{} : engine.own_blocks();
 }
 
 std::vector<SafetensorsItem> state_items(Engine& engine) {
@@ -45,8 +46,7 @@ std::vector<SafetensorsItem> state_items(Engine& engine) {
                        engine.device().download(out, tensor.data, tensor.bytes());
                      }});
   }
-  if (!has_masters(engine)) return items;
-  for (const Block& block : engine.own_blocks()) {
+  for (const Block& block : master_blocks(engine)) {
     const BlockPlace place = block.place;
     items.push_back(
         {master_name(block), DType::f32, {place.rows, place.cols}, [&engine, place](void* out) {
@@ -155,7 +155,7 @@ void load_state(const std::string& folder, Engine& engine) {
     engine.device().upload(tensor.data, host.data(), tensor.bytes());
     names.push_back(tensor.name);
   }
-  for (const Block& block : has_masters(engine) ? engine.own_blocks() : std::vector<Block>{}) {
+  for (const Block& block : master_blocks(engine)) {
     const BlockPlace& place = block.place;
     std::vector<float> host(static_cast<size_t>(place.elements()));
     files.read(master_name(block), DType::f32, {place.rows, place.cols}, host.data());
@@ -163,6 +163,14 @@ void load_state(const std::string& folder, Engine& engine) {
     names.push_back(master_name(block));
   }
   require_no_others(engine.communicator(), files, names);
+}
+
+// Rounded if the tensor is bf16.
+void upload_as(Device& device, const Tensor& tensor, const std::vector<float>& values) {
+  if (tensor.dtype == DType::f32) return device.upload(tensor.data, values.data(), tensor.bytes());
+  std::vector<Bf16> rounded;
+  for (const float value : values) rounded.emplace_back(value);
+  device.upload(tensor.as<Bf16>(), rounded.data(), tensor.bytes());
 }
 
 }  // namespace
@@ -223,18 +231,6 @@ RunState restore_checkpoint(const std::string& folder, Engine& engine, const Run
   load_state(folder, engine);
   return state;
 }
-
-namespace {
-
-// Rounded if the tensor is bf16.
-void upload_as(Device& device, const Tensor& tensor, const std::vector<float>& values) {
-  if (tensor.dtype == DType::f32) return device.upload(tensor.data, values.data(), tensor.bytes());
-  std::vector<Bf16> rounded;
-  for (const float value : values) rounded.emplace_back(value);
-  device.upload(tensor.as<Bf16>(), rounded.data(), tensor.bytes());
-}
-
-}  // namespace
 
 RunConfig read_checkpoint_config(const std::string& folder) {
   const Json run = read_run_json(folder);

@@ -57,9 +57,13 @@ std::vector<double> Engine::cost_by_rank() const {
   return dashlm::cost_by_rank(costs_of(config_.optimizer, blocks_), owners_, communicator_.size());
 }
 
-int64_t Engine::micro_batch() const {
+int64_t Engine::most_sequences() const {
   const int64_t ranks = communicator_.size();
-  return std::min(config_.train.micro_batch, (config_.train.batch + ranks - 1) / ranks);
+  return (config_.train.batch + ranks - 1) / ranks;
+}
+
+int64_t Engine::micro_batch() const {
+  return std::min(config_.train.micro_batch, most_sequences());
 }
 
 // Takes every lasting tensor; called once to measure and once to have them.
@@ -69,10 +73,9 @@ void Engine::build() {
   parameters_ = std::make_unique<ShardedParameters>(
       communicator_, layout_.elements(), dtype_of(config_.train.precision), places, owners_,
       ShardArenas{weights_arena_, gradients_arena_, shard_arena_, bucket_arena_});
-  const int64_t ranks = communicator_.size(), length = config_.model.seq_len;
-  const int64_t sequences = (config_.train.batch + ranks - 1) / ranks;  // of the busiest rank
-  tokens_ = batch_arena_.take("tokens", {sequences * length}, DType::i32);
-  targets_ = batch_arena_.take("targets", {sequences * length}, DType::i32);
+  const int64_t length = config_.model.seq_len;
+  tokens_ = batch_arena_.take("tokens", {most_sequences() * length}, DType::i32);
+  targets_ = batch_arena_.take("targets", {most_sequences() * length}, DType::i32);
   losses_ = batch_arena_.take("losses", {micro_batch() * length});
   totals_ = batch_arena_.take("totals", {2}, DType::f64);
   gradient_tensors_ = llama_tensors(layout_, config_.model, gradients());

@@ -124,6 +124,8 @@ class Engine {
   void run_micro_batch(int64_t first, int64_t count, float loss_scale, bool last);
   // To tokens_ and targets_, at most as many sequences as fit. It does not wait.
   void upload(const Batch& batch);
+  // Sequences a step of the busiest rank.
+  int64_t most_sequences() const;
   // Of `count` sequences from `first` on, of a tensor by token.
   Tensor part(const Tensor& tokens, int64_t first, int64_t count) const;
 

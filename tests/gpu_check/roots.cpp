@@ -1,13 +1,12 @@
 // The inverse-root table: each method with operands of each precision, its speed at the size of
 // Llama-953M's blocks and its error on small ones.
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "base/random.h"
 #include "config/config.h"
 #include "gpu_check/report.h"
-#include "optim/inverse_root/inverse_root.h"
+#include "optim/inverse_root/root_trial.h"
 
 namespace dashlm::gpu_check {
 namespace {
@@ -20,65 +19,12 @@ InverseRootConfig config_of(const Json& json) {
   return config;
 }
 
-// A stack of factors with room for their roots, and the memory that a method needs for it.
-class Stack {
- public:
-  Stack(Device& device, const Json& method, const std::vector<float>& block, int64_t blocks,
-        int64_t n)
-      : device_(device),
-        memory_(device, "factors"),
-        scratch_(device, "scratch"),
-        method_(make_inverse_root(config_of(method))),
-        ids_(static_cast<size_t>(blocks)) {
-    std::iota(ids_.begin(), ids_.end(), int64_t{0});
-    take({blocks, n, n});
-    compute();
-    memory_.commit();
-    scratch_.commit();
-    take({blocks, n, n});
-    reports_.clear(context_);
-    for (int64_t i = 0; i < blocks; ++i) {
-      const Tensor one = factors_.rows(i, 1);
-      device.upload(one.data, block.data(), one.bytes());
-    }
-  }
-
-  void compute() {
-    context_.flops = 0;
-    method_->compute(
-        context_, {.factors = factors_, .roots = roots_, .exponent = kExponent, .block_ids = ids_},
-        reports_);
-  }
-  double flops() const { return context_.flops; }
-  std::vector<float> first_root() const {
-    const Tensor one = roots_.rows(0, 1);
-    std::vector<float> host(static_cast<size_t>(one.elements()));
-    device_.download(host.data(), one.data, one.bytes());
-    return host;
-  }
-  int failures() const {
-    int failed = 0;
-    for (const RootReport& report : read_reports(device_, reports_)) {
-      failed += report.status == RootStatus::failed ? 1 : 0;
-    }
-    return failed;
-  }
-
- private:
-  void take(const Shape& shape) {
-    factors_ = memory_.take("factors", shape);
-    roots_ = memory_.take("roots", shape);
-    reports_ = RootReports::take(memory_, shape[0]);
-  }
-
-  Device& device_;
-  Arena memory_, scratch_;
-  Context context_{device_, scratch_};
-  Tensor factors_, roots_;  // (S, n, n)
-  RootReports reports_;
-  std::unique_ptr<InverseRoot> method_;
-  std::vector<int64_t> ids_;
-};
+// The same factor (n, n) for each of `blocks`.
+void set_factors(RootTrial& trial, const std::vector<float>& factor, int64_t blocks) {
+  std::vector<float> all;
+  for (int64_t i = 0; i < blocks; ++i) all.insert(all.end(), factor.begin(), factor.end());
+  trial.set_factors(all);
+}
 
 // I·least + G·Gᵀ of a few directions of falling size: what a factor looks like after a while.
 std::vector<float> factor(int64_t n, double least) {
@@ -132,14 +78,16 @@ Json json_of(const Method& method, MatmulPrecision precision) {
 void check_speed(Device& device, const Method& method, MatmulPrecision precision,
                  const std::string& name, const Options& options, Report& report) {
   const int64_t n = options.small ? 24 : 1024, blocks = options.small ? 2 : 16;
-  Stack stack(device, json_of(method, precision), factor(n, 1e-3), blocks, n);
-  const double ms = median_milliseconds(device, 3, [&] { stack.compute(); });
+  RootTrial trial(device, config_of(json_of(method, precision)), kExponent, {blocks, n, n});
+  set_factors(trial, factor(n, 1e-3), blocks);
+  double flops = 0;
+  const double ms = median_milliseconds(device, 3, [&] { flops = trial.compute(); });
   const std::string what = fmt::format("{}, {} of n = {}", name, blocks, n);
   report.info(what, ms, "ms");
-  report.info(what, 1e-9 * stack.flops() / ms, "TFLOP/s",
+  report.info(what, 1e-9 * flops / ms, "TFLOP/s",
               method.has_precision ? data_sheet(device, precision) : "-");
-  if (const int failed = stack.failures(); failed > 0) {
-    report.info(what + ", blocks that failed", failed, "blocks");
+  if (const int64_t failed = trial.failures(); failed > 0) {
+    report.info(what + ", blocks that failed", static_cast<double>(failed), "blocks");
   }
 }
 
@@ -148,13 +96,15 @@ void check_error(Device& device, Device& cpu, const Method& method, MatmulPrecis
                  const std::string& name, const Options& options, Report& report) {
   const int64_t n = options.small ? 24 : 128;
   const std::vector<float> block = factor(n, 1e-3);
-  Stack stack(device, json_of(method, precision), block, 1, n);
+  const auto root = [&](Device& on, const Json& json) {
+    RootTrial trial(on, config_of(json), kExponent, {1, n, n});
+    trial.set_factors(block);
+    trial.compute();
+    return trial.roots();
+  };
   Json exact = json_of(method, MatmulPrecision::fp32);
   if (!method.has_precision) exact["precision"] = "float64";
-  Stack reference(cpu, exact, block, 1, n);
-  stack.compute();
-  reference.compute();
-  const double error = relative_error(stack.first_root(), reference.first_root());
+  const double error = relative_error(root(device, json_of(method, precision)), root(cpu, exact));
   const std::string what = fmt::format("{}, error at n = {}", name, n);
   if (precision == MatmulPrecision::fp32) {
     report.check(what, error, "relative", method.fp32_error);

@@ -183,10 +183,7 @@ void add_updates(Cases& cases, const Size& s, Sizes sizes) {
 void add_block_cases(Cases& cases, Sizes sizes) {
   add_moves(cases, sizes);
   for (const Size& s : sizes_of(sizes)) {
-    const auto add = [&](const char* operation, const std::string& more,
-                         std::function<void(Run&)> body) {
-      cases.push_back({operation, fmt::format("{} {}{}", operation, s.text(), more), body});
-    };
+    const auto add = adder(cases, s.text());
     add("adamw", "", [=](Run& run) { adamw_case(run, s); });
     add("pack_blocks", "", [=](Run& run) { pack_case(run, s); });
     add("averages", "", [=](Run& run) { averages_case(run, s); });

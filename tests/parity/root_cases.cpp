@@ -9,12 +9,7 @@
 namespace dashlm::parity {
 namespace {
 
-struct Size {
-  int64_t blocks, n;
-
-  Shape matrices() const { return {blocks, n, n}; }
-  std::string text() const { return fmt::format("{}x{}", blocks, n); }
-};
+using Size = SquareStack;
 
 std::vector<Size> sizes_of(Sizes sizes) {
   if (sizes == Sizes::large) return {{6, 1024}};
@@ -149,10 +144,7 @@ void add_spectral(Cases& cases, const Size& s) {
 
 void add_root_cases(Cases& cases, Sizes sizes) {
   for (const Size& s : sizes_of(sizes)) {
-    const auto add = [&](const char* operation, const std::string& more,
-                         std::function<void(Run&)> body) {
-      cases.push_back({operation, fmt::format("{} {}{}", operation, s.text(), more), body});
-    };
+    const auto add = adder(cases, s.text());
     add("normalize_blocks", "", [=](Run& run) { normalize_case(run, s); });
     add("newton_correction", " first", [=](Run& run) { correction_case(run, s, true); });
     add("newton_correction", " later", [=](Run& run) { correction_case(run, s, false); });

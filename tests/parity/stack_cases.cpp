@@ -9,12 +9,7 @@
 namespace dashlm::parity {
 namespace {
 
-struct Size {
-  int64_t blocks, n;
-
-  Shape matrices() const { return {blocks, n, n}; }
-  std::string text() const { return fmt::format("{}x{}", blocks, n); }
-};
+using Size = SquareStack;
 
 std::vector<Size> sizes_of(Sizes sizes) {
   if (sizes == Sizes::large) return {{4, 1024}, {1, 2048}};
@@ -109,10 +104,7 @@ void spectrum_case(Run& run, const Size& s) {
 
 void add_stack_cases(Cases& cases, Sizes sizes) {
   for (const Size& s : sizes_of(sizes)) {
-    const auto add = [&](const char* operation, const std::string& more,
-                         std::function<void(Run&)> body) {
-      cases.push_back({operation, fmt::format("{} {}{}", operation, s.text(), more), body});
-    };
+    const auto add = adder(cases, s.text());
     add("diagonals", "", [=](Run& run) { diagonal_case(run, s); });
     add("scaled_power", "", [=](Run& run) { power_case(run, s); });
     add("norms", "", [=](Run& run) { norms_case(run, s); });

@@ -6,8 +6,11 @@
 // (parity_test.cpp), and on a GPU against the CPU (tests/gpu_check).
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "parity/run.h"
@@ -43,6 +46,22 @@ void add_product_cases(Cases& cases, Sizes sizes);
 void add_block_cases(Cases& cases, Sizes sizes);
 void add_stack_cases(Cases& cases, Sizes sizes);
 void add_root_cases(Cases& cases, Sizes sizes);
+
+// A function add(operation, more, body) for cases of one size, named "operation size" + more.
+inline auto adder(Cases& cases, const std::string& size) {
+  return [&cases, size](const char* operation, const std::string& more,
+                        std::function<void(Run&)> body) {
+    cases.push_back({operation, fmt::format("{} {}{}", operation, size, more), std::move(body)});
+  };
+}
+
+// A stack of square matrices.
+struct SquareStack {
+  int64_t blocks, n;
+
+  Shape matrices() const { return {blocks, n, n}; }
+  std::string text() const { return fmt::format("{}x{}", blocks, n); }
+};
 
 // The element types of the model's operations: those of compute and of the residual stream.
 struct Types {
