@@ -10,7 +10,6 @@ namespace dashlm::cpu {
 namespace {
 
 constexpr int64_t kGrain = 1 << 14;  // elements of an element-wise operation for one thread
-constexpr int64_t kTile = 64;        // of a symmetric product
 
 // One block of the flat parameters.
 struct Place {
@@ -20,25 +19,6 @@ struct Place {
 Place place_of(const Tensor& places, int64_t block) {
   const int64_t* place = places.as<int64_t>() + 2 * block;
   return {place[0], place[1]};
-}
-
-// F = beta·F + weight·A·Aᵀ, where A is G or its transpose, (n, inner): the tiles of the lower
-// triangle, then their mirror images.
-void update_factor(float* factor, const ConstMatrix& a, int64_t n, int64_t inner, float beta,
-                   float weight) {
-  const auto rows_from = [&](int64_t i) {
-    return ConstMatrix{a.data + (a.transposed ? i : i * a.stride), a.stride, a.transposed};
-  };
-  for (int64_t i = 0; i < n; i += kTile) {
-    const int64_t rows = std::min(kTile, n - i);
-    // A whole row of tiles up to the diagonal is one product.
-    ConstMatrix b = rows_from(0);
-    b.transposed = !b.transposed;
-    gemm(rows, i + rows, inner, weight, rows_from(i), b, beta, {factor + i * n, n});
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < i; ++j) factor[j * n + i] = factor[i * n + j];
-  }
 }
 
 // The grafting rule's update of an element.
@@ -155,10 +135,11 @@ void update_factors(const Tensor& factors, const Tensor& blocks, FactorSide side
   const int64_t rows = blocks.dim(1), cols = blocks.dim(2), n = factors.dim(1);
   float* out = factors.f32();
   const float* in = blocks.f32();
-  parallel_for(blocks.dim(0), [&](int64_t block) {
-    const bool right = side == FactorSide::right;
+  const bool right = side == FactorSide::right;
+  for_each_matrix(blocks.dim(0), rows * cols * n / 2, [&](int64_t block) {
     const ConstMatrix a{in + block * rows * cols, cols, right};
-    update_factor(out + block * n * n, a, n, right ? rows : cols, beta, weight);
+    symmetric_gemm(n, right ? rows : cols, weight, a, a.transpose(), beta,
+                   {out + block * n * n, n});
   });
 }
 

@@ -1,10 +1,17 @@
-// One matrix product by the calling thread; to be called from within parallel_for(), where OpenBLAS
-// starts no threads of its own.
+// Products of fp32 matrices, the work of nearly all of a training step.
+//
+// C is computed tile by tile (micro_kernel.h). Before that its operands are copied ("packed") into
+// the order in which tiles read them: B once for all threads, a band of A by each thread that needs
+// it.
+//
+// An element is the sum of blocks of kDepth terms, each added up in order. How C is cut into tiles,
+// and which thread computes them, never shows in a result: it depends on neither the number of
+// threads, nor the other rows and columns, nor (with fused multiply-adds) the instruction set.
 #pragma once
 
-#include <cblas.h>
-
 #include <cstdint>
+
+#include "device/cpu/parallel.h"
 
 namespace dashlm::cpu {
 
@@ -17,16 +24,30 @@ struct ConstMatrix {
   const float* data;
   int64_t stride;
   bool transposed = false;
+
+  ConstMatrix transpose() const { return {data, stride, !transposed}; }
 };
 
-// C (m, n) = alpha · op(A) (m, k) · op(B) (k, n) + beta · C.
-inline void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b,
-                 float beta, Matrix c) {
-  cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
-              b.transposed ? CblasTrans : CblasNoTrans, static_cast<blasint>(m),
-              static_cast<blasint>(n), static_cast<blasint>(k), alpha, a.data,
-              static_cast<blasint>(a.stride), b.data, static_cast<blasint>(b.stride), beta, c.data,
-              static_cast<blasint>(c.stride));
+// C (m, n) = alpha · op(A) (m, k) · op(B) (k, n) + beta · C. Where beta is 0, C is not read. C must
+// not overlap A or B. All threads take part outside of parallel_for(), the calling one alone
+// within.
+void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
+          Matrix c);
+
+// The same for a product (n, n) that is symmetric up to rounding: its lower triangle is computed,
+// in little more than half the time, and mirrored.
+void symmetric_gemm(int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
+                    Matrix c);
+
+// Calls body(s) for each of a stack of products: by one thread each where there are enough of them,
+// or they are too small to be shared by threads; else one after the other, all threads in each.
+template <class Body>
+void for_each_matrix(int64_t stack, int64_t multiply_adds_of_one, const Body& body) {
+  constexpr int64_t kWorthSharing = 1 << 20;  // multiply-adds: some 10 µs
+  if (stack >= 4 * max_threads() || (stack > 1 && multiply_adds_of_one < kWorthSharing)) {
+    return parallel_for(stack, body);
+  }
+  for (int64_t s = 0; s < stack; ++s) body(s);
 }
 
 }  // namespace dashlm::cpu

@@ -1,20 +1,22 @@
 #include "ops/peak.h"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "base/timer.h"
-#include "ops/cpu/gemm.h"
 #include "ops/cpu/kernels.h"
 
 namespace dashlm::cpu {
 
 // Called outside of parallel_for(), so that OpenBLAS uses all threads.
 double measure_matmul_peak(int repeats) {
-  constexpr int64_t kSize = 2048;
+  constexpr blasint kSize = 2048;
   std::vector<float> a(kSize * kSize, 0.5f), b(kSize * kSize, 0.25f), c(kSize * kSize);
   const auto product = [&] {
-    gemm(kSize, kSize, kSize, 1, {a.data(), kSize}, {b.data(), kSize}, 0, {c.data(), kSize});
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, kSize, kSize, kSize, 1, a.data(), kSize,
+                b.data(), kSize, 0, c.data(), kSize);
   };
   product();  // warms up threads, caches and clocks
   double best = 1e30;

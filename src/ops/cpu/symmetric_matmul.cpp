@@ -7,38 +7,6 @@
 namespace dashlm::cpu {
 namespace {
 
-// Rows of C that are computed by one product. Thin panels waste little above the diagonal, thick
-// ones are faster per operation; up to n = 256 the sizes are such that OpenBLAS takes its path for
-// small products, which packs nothing. A function of n alone: results must not depend on threads.
-int64_t panel_rows(int64_t n) {
-  if (n <= 128) return 32;
-  return n <= 256 ? 16 : 64;
-}
-
-// Copies C[i, j] to C[j, i] for rows [begin, end) and all j < i, in tiles that fit into the L1
-// cache both ways.
-void mirror_rows(float* c, int64_t n, int64_t begin, int64_t end) {
-  constexpr int64_t kTile = 16;
-  for (int64_t j0 = 0; j0 < end; j0 += kTile) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t j1 = std::min(j0 + kTile, i);
-      for (int64_t j = j0; j < j1; ++j) c[j * n + i] = c[i * n + j];
-    }
-  }
-}
-
-// The panel of rows [begin, end) of the lower triangle, and its mirror image. Panels write to
-// disjoint parts of C.
-void panel(float* c, const float* a, const float* b, int64_t n, int64_t begin, int64_t end,
-           const SymmetricMatmul& options) {
-  gemm(end - begin, end, n, options.alpha, {a + begin * n, n}, {b, n}, options.beta,
-       {c + begin * n, n});
-  if (options.diagonal != 0.0f) {
-    for (int64_t i = begin; i < end; ++i) c[i * n + i] += options.diagonal;
-  }
-  mirror_rows(c, n, begin, end);
-}
-
 void round_operand(const Tensor& out, const Tensor& operand, MatmulPrecision precision,
                    const Tensor* state) {
   const auto round_all = [&](auto round) {
@@ -73,26 +41,25 @@ Tensor rounded_operand(Context& context, const char* name, const Tensor& operand
 
 void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& inactive,
                       const SymmetricMatmul& options) {
-  const int64_t n = c.dim(1), size = n * n, rows = panel_rows(n);
-  const int64_t panels = (n + rows - 1) / rows;
+  const int64_t n = c.dim(1), size = n * n;
   const int32_t* state = options.state ? options.state->i32() : nullptr;
   const bool copies = options.inactive != SymmetricMatmul::Inactive::keep;
-  // The widest panel of a block first, so that the last items are short.
-  for_each_item(c.dim(0), panels, size, [&](int64_t s, int64_t item) {
-    const int64_t begin = (panels - 1 - item) * rows, end = std::min(begin + rows, n);
-    if (!state || (state[s] & kActive)) {
-      panel(c.f32() + s * size, a.f32() + s * size, b.f32() + s * size, n, begin, end, options);
-    } else if (copies) {
-      std::copy_n(inactive.f32() + s * size + begin * n, (end - begin) * n,
-                  c.f32() + s * size + begin * n);
+  for_each_matrix(c.dim(0), n * size / 2, [&](int64_t s) {
+    float* out = c.f32() + s * size;
+    if (state && !(state[s] & kActive)) {
+      if (copies) std::copy_n(inactive.f32() + s * size, size, out);
+      return;
     }
+    symmetric_gemm(n, n, options.alpha, {a.f32() + s * size, n}, {b.f32() + s * size, n},
+                   options.beta, {out, n});
+    if (options.diagonal == 0.0f) return;
+    for (int64_t i = 0; i < n; ++i) out[i * (n + 1)] += options.diagonal;
   });
 }
 
 void from_spectrum(const Tensor& c, const Tensor& weights, const Tensor& vectors,
                    const Tensor& state, const Tensor& weighted) {
-  const int64_t n = c.dim(1), size = n * n, rows = panel_rows(n);
-  const int64_t panels = (n + rows - 1) / rows;
+  const int64_t n = c.dim(1), size = n * n;
   const auto active = [&](int64_t s) { return (state.i32()[s] & kActive) != 0; };
   for_each_chunk(vectors, [&](int64_t s, int64_t begin, int64_t end) {
     if (!active(s)) return;
@@ -100,13 +67,10 @@ void from_spectrum(const Tensor& c, const Tensor& weights, const Tensor& vectors
     float* to = weighted.f32();
     for (int64_t i = begin; i < end; ++i) to[i] = v[i] * w[(i - s * size) / n];
   });
-  for_each_item(c.dim(0), panels, size, [&](int64_t s, int64_t item) {
+  for_each_matrix(c.dim(0), n * size / 2, [&](int64_t s) {
     if (!active(s)) return;
-    const int64_t begin = (panels - 1 - item) * rows, end = std::min(begin + rows, n);
-    float* out = c.f32() + s * size;
-    gemm(end - begin, end, n, 1.0f, {vectors.f32() + s * size + begin, n, true},
-         {weighted.f32() + s * size, n}, 0.0f, {out + begin * n, n});
-    mirror_rows(out, n, begin, end);
+    symmetric_gemm(n, n, 1.0f, {vectors.f32() + s * size, n, true}, {weighted.f32() + s * size, n},
+                   0.0f, {c.f32() + s * size, n});
   });
 }
 

@@ -1,0 +1,259 @@
+#include "ops/cpu/gemm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "device/cpu/parallel.h"
+#include "ops/cpu/micro_kernel.h"
+#include "ops/cpu/transpose.h"
+
+namespace dashlm::cpu {
+namespace {
+
+// A band of A, kDepth terms of it, is packed at once: 136 KiB, for a thread's L2 cache.
+constexpr int64_t kBandRows = 128;
+// As much of B is packed at once, for the L3 cache: 8 MiB of at most so many terms.
+constexpr int64_t kMostPacked = 1 << 21;
+constexpr int64_t kMostTerms = 1 << 13;
+
+// Memory for packed operands: a thread's own, kept from one product to the next.
+class Buffer {
+ public:
+  float* with_room_for(int64_t floats) {
+    if (floats > size_) {
+      memory_.reset(new (kAlignment) float[static_cast<size_t>(floats)]);
+      size_ = floats;
+    }
+    return memory_.get();
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(float* memory) const { operator delete[](memory, kAlignment); }
+  };
+  std::unique_ptr<float[], Free> memory_;
+  int64_t size_ = 0;
+};
+thread_local Buffer packed_a, packed_b;
+
+struct Product {
+  int64_t m, n, k;
+  float alpha;
+  ConstMatrix a, b;
+  float beta;
+  Matrix c;
+  bool lower;  // only what is needed of the lower triangle
+};
+
+// A part of a product, whose share of B is packed at once: columns [column, column + columns) of C,
+// terms [depth, depth + terms).
+struct Slice {
+  int64_t column, columns, depth, terms;
+};
+
+// parallel_for(), or a plain loop where threads are at work already.
+template <class Body>
+void share_out(int64_t count, const Body& body) {
+  if (count > 1 && !omp_in_parallel() && max_threads() > 1) return parallel_for(count, body);
+  for (int64_t i = 0; i < count; ++i) body(i);
+}
+
+// --- Packing
+
+// B in panels as wide as a tile, (terms, columns of a tile) each.
+const float* pack_b(const Product& product, const Slice& slice, const MicroKernel& kernel) {
+  const ConstMatrix& b = product.b;
+  const int64_t width = kernel.columns, panels = (slice.columns + width - 1) / width;
+  float* packed = packed_b.with_room_for(panels * width * slice.terms);
+  share_out(panels, [&](int64_t panel) {
+    const int64_t column = slice.column + panel * width;
+    const int64_t columns = product.n - column;  // beyond those of the panel, mostly
+    float* to = packed + panel * width * slice.terms;
+    if (b.transposed) {
+      const float* from = b.data + column * b.stride + slice.depth;
+      kernel.pack_transposed(from, b.stride, slice.terms, columns, to);
+    } else {
+      const float* from = b.data + slice.depth * b.stride + column;
+      kernel.pack_columns(from, b.stride, slice.terms, columns, to);
+    }
+  });
+  return packed;
+}
+
+// A band of A: rows [row, row + rows), `terms` terms.
+struct Band {
+  int64_t row, rows, terms;
+  const float* data;
+  int64_t tile_rows, tile_step;  // rows of a full tile, and floats from one to the next
+  const TileProduct* tiles;
+
+  const float* from_row(int64_t i) const { return data + (i - row) / tile_rows * tile_step; }
+};
+
+Band pack_a(const Product& product, int64_t row, int64_t rows, int64_t depth, int64_t terms,
+            const MicroKernel& kernel) {
+  const ConstMatrix& a = product.a;
+  const int64_t step = kernel.rows * kPackedRow;
+  float* packed = packed_a.with_room_for((kBandRows + kernel.rows) * kPackedRow);
+  if (a.transposed) {
+    kernel.pack_by_depth(a.data + depth * a.stride + row, a.stride, terms, rows, packed, step);
+    return {row, rows, terms, packed, kernel.rows, step, kernel.by_depth};
+  }
+  const float* from = a.data + row * a.stride + depth;
+  for (int64_t i = 0; i < rows; ++i) {
+    std::copy_n(from + i * a.stride, terms, packed + i * kPackedRow);
+  }
+  return {row, rows, terms, packed, kernel.rows, step, kernel.by_row};
+}
+
+// --- Tiles
+
+// A tile of C, `cols` of its `width` columns within C.
+struct Tile {
+  float* c;
+  int64_t c_stride, rows, cols, width;
+};
+
+void compute_tile(const Tile& tile, const Band& band, int64_t row, float alpha, const float* b,
+                  float beta) {
+  const TileProduct product = band.tiles[tile.rows - 1];
+  const float* a = band.from_row(row);
+  if (tile.cols == tile.width) {
+    return product(band.terms, alpha, a, b, beta, tile.c, tile.c_stride);
+  }
+  // It reaches over the right edge: computed beside C.
+  alignas(64) float beside[MicroKernel::kMostRows * MicroKernel::kMostColumns] = {};
+  for (int64_t i = 0; beta != 0.0f && i < tile.rows; ++i) {
+    std::copy_n(tile.c + i * tile.c_stride, tile.cols, beside + i * tile.width);
+  }
+  product(band.terms, alpha, a, b, beta, beside, tile.width);
+  for (int64_t i = 0; i < tile.rows; ++i) {
+    std::copy_n(beside + i * tile.width, tile.cols, tile.c + i * tile.c_stride);
+  }
+}
+
+// The tiles of a band in columns [begin, end) of C; `panels` has the band's terms of B, from column
+// `begin` on, a panel every `panel_size` floats.
+void multiply_band(const Product& product, const Band& band, int64_t begin, int64_t end,
+                   const float* panels, int64_t panel_size, float beta, const MicroKernel& kernel) {
+  const int64_t band_end = band.row + band.rows;
+  for (int64_t column = begin; column < end; column += kernel.columns) {
+    // Above the diagonal nothing is wanted, but tiles stay where they are.
+    const int64_t above = product.lower ? std::max<int64_t>(0, column - band.row) : 0;
+    const int64_t first = band.row + above / kernel.rows * kernel.rows;
+    for (int64_t row = first; row < band_end; row += kernel.rows) {
+      const Tile tile{product.c.data + row * product.c.stride + column, product.c.stride,
+                      std::min(kernel.rows, band_end - row),
+                      std::min(kernel.columns, product.n - column), kernel.columns};
+      compute_tile(tile, band, row, product.alpha, panels, beta);
+    }
+    panels += panel_size;
+  }
+}
+
+// How a slice is shared out: bands of rows, and groups of columns where there are few bands.
+struct Cut {
+  int64_t rows, columns;
+  int64_t bands, groups;
+
+  Cut(const Product& product, const Slice& slice, int64_t width) : rows(kBandRows) {
+    constexpr int64_t kFewestRows = 32, kFewestPanels = 4, kPartsForThread = 4;
+    const bool alone = omp_in_parallel() || max_threads() == 1;
+    const int64_t wanted = alone ? 1 : kPartsForThread * max_threads();
+    columns = (slice.columns + width - 1) / width * width;
+    count(product.m, slice.columns);
+    while (bands * groups < wanted && !product.lower && columns > kFewestPanels * width) {
+      columns = (columns / 2 + width - 1) / width * width;
+      count(product.m, slice.columns);
+    }
+    while (bands * groups < wanted && rows > kFewestRows) {
+      rows /= 2;
+      count(product.m, slice.columns);
+    }
+  }
+
+  void count(int64_t m, int64_t n) {
+    bands = (m + rows - 1) / rows;
+    groups = (n + columns - 1) / columns;
+  }
+};
+
+// Rows [row, row + rows) and columns [begin, end) of C, all terms of the slice.
+void multiply_part(const Product& product, const Slice& slice, const float* packed, int64_t row,
+                   int64_t rows, int64_t begin, int64_t end, const MicroKernel& kernel) {
+  const float* panels = packed + (begin - slice.column) * slice.terms;
+  int64_t done = 0;
+  do {  // once at least: without terms C is beta · C
+    const int64_t depth = slice.depth + done, terms = std::min(kDepth, slice.terms - done);
+    const Band band = pack_a(product, row, rows, depth, terms, kernel);
+    multiply_band(product, band, begin, end, panels + done * kernel.columns,
+                  slice.terms * kernel.columns, depth == 0 ? product.beta : 1.0f, kernel);
+    done += kDepth;
+  } while (done < slice.terms);
+}
+
+void multiply_slice(const Product& product, const Slice& slice) {
+  const MicroKernel& kernel = micro_kernel();
+  const float* packed = pack_b(product, slice, kernel);
+  const Cut cut(product, slice, kernel.columns);
+  share_out(cut.bands * cut.groups, [&](int64_t item) {
+    // The bands at the bottom first: of a triangle they are the longest.
+    const int64_t row = (cut.bands - 1 - item / cut.groups) * cut.rows;
+    const int64_t rows = std::min(cut.rows, product.m - row);
+    const int64_t begin = slice.column + item % cut.groups * cut.columns;
+    int64_t end = std::min(begin + cut.columns, slice.column + slice.columns);
+    if (product.lower) end = std::min(end, row + rows);
+    if (begin < end) multiply_part(product, slice, packed, row, rows, begin, end, kernel);
+  });
+}
+
+void multiply(const Product& product) {
+  const int64_t terms = std::clamp<int64_t>(product.k, 1, kMostTerms);
+  const int64_t columns =
+      kMostPacked / terms / MicroKernel::kMostColumns * MicroKernel::kMostColumns;
+  for (int64_t column = 0; column < product.n; column += columns) {
+    for (int64_t depth = 0; depth < std::max<int64_t>(product.k, 1); depth += terms) {
+      multiply_slice(product, {column, std::min(columns, product.n - column), depth,
+                               std::min(terms, product.k - depth)});
+    }
+  }
+}
+
+// Copies the lower triangle to the upper one.
+void mirror(int64_t n, Matrix c) {
+  constexpr int64_t kTile = 64;  // 16 KiB: both tiles stay in the L1 cache
+  const int64_t tiles = (n + kTile - 1) / kTile;
+  share_out(tiles, [&](int64_t tile) {
+    const int64_t begin = (tiles - 1 - tile) * kTile, end = std::min(begin + kTile, n);
+    for (int64_t j = 0; j < begin; j += kTile) {
+      transpose(c.data + begin * c.stride + j, c.stride, end - begin, kTile,
+                c.data + j * c.stride + begin, c.stride);
+    }
+    for (int64_t i = begin; i < end; i += kSquare) {
+      const int64_t rows = std::min(kSquare, end - i);
+      transpose(c.data + i * c.stride + begin, c.stride, rows, i - begin,
+                c.data + begin * c.stride + i, c.stride);
+      for (int64_t r = i; r < i + rows; ++r) {
+        for (int64_t q = i; q < r; ++q) c.data[q * c.stride + r] = c.data[r * c.stride + q];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
+          Matrix c) {
+  multiply({m, n, k, alpha, a, b, beta, c, false});
+}
+
+void symmetric_gemm(int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
+                    Matrix c) {
+  multiply({n, n, k, alpha, a, b, beta, c, true});
+  mirror(n, c);
+}
+
+}  // namespace dashlm::cpu

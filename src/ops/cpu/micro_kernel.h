@@ -1,0 +1,56 @@
+// The innermost loop of matrix products: one tile of C, kept in registers from the first term to
+// the last. It is compiled once for each instruction set, and chosen when the program runs.
+#pragma once
+
+#include <cstdint>
+
+#include "device/cpu/instruction_set.h"
+
+namespace dashlm::cpu {
+
+constexpr int64_t kDepth = 256;  // terms that a tile adds up at most, before C is written
+
+// How the rows of A that a tile needs lie in memory: row i, term p at
+enum class OperandOrder {
+  by_row,    // i · kPackedRow + p
+  by_depth,  // p · (rows of a full tile) + i
+};
+// An odd number of cache lines, so that the rows of a tile, and the tiles that are packed side by
+// side, do not compete for the same set of the cache.
+constexpr int64_t kPackedRow = kDepth + 16;
+
+// One tile: C = alpha · A·B + beta · C for A (rows, k), B (k, columns), C (rows, columns). B is
+// contiguous and aligned to 64 bytes. Where beta is 0, C is not read. The k terms of an element are
+// added one after the other, in every kernel and for every number of rows alike.
+using TileProduct = void (*)(int64_t k, float alpha, const float* a, const float* b, float beta,
+                             float* c, int64_t c_stride);
+
+struct MicroKernel {
+  static constexpr int64_t kMostRows = 8;
+  static constexpr int64_t kMostColumns = 32;
+
+  int64_t rows, columns;          // of a full tile
+  TileProduct by_row[kMostRows];  // [r - 1]: for r rows
+  TileProduct by_depth[kMostRows];
+
+  // Tiles (terms, rows of a tile), one every `step` floats, from A transposed: (terms, rows) inside
+  // a matrix.
+  void (*pack_by_depth)(const float* a, int64_t stride, int64_t terms, int64_t rows, float* to,
+                        int64_t step);
+  // to (terms, columns of a tile) from B (terms, columns) inside a matrix, or from B transposed.
+  // Columns that B lacks become zero.
+  void (*pack_columns)(const float* b, int64_t stride, int64_t terms, int64_t columns, float* to);
+  void (*pack_transposed)(const float* b, int64_t stride, int64_t terms, int64_t columns,
+                          float* to);
+};
+
+extern const MicroKernel kBaselineMicroKernel;
+#ifdef __x86_64__
+extern const MicroKernel kAvx2MicroKernel;
+extern const MicroKernel kAvx512MicroKernel;
+#endif
+
+// The kernel of instruction_set().
+const MicroKernel& micro_kernel();
+
+}  // namespace dashlm::cpu
