@@ -88,25 +88,30 @@ struct Band {
   int64_t row, rows, terms;
   const float* data;
   int64_t tile_rows, tile_step;  // rows of a full tile, and floats from one to the next
-  const TileProduct* tiles;
+  int64_t stride;                // of TileProduct
+  OperandOrder order;
 
   const float* from_row(int64_t i) const { return data + (i - row) / tile_rows * tile_step; }
 };
 
 Band pack_a(const Product& product, int64_t row, int64_t rows, int64_t depth, int64_t terms,
             const MicroKernel& kernel) {
+  constexpr int64_t kShort = 256;  // a stride at which A itself is read without loss
   const ConstMatrix& a = product.a;
+  const float* from = a.data + (a.transposed ? depth * a.stride + row : row * a.stride + depth);
+  if (a.transposed && a.stride <= kShort) {
+    return {row, rows, terms, from, kernel.rows, kernel.rows, a.stride, OperandOrder::by_depth};
+  }
   const int64_t step = kernel.rows * kPackedRow;
   float* packed = packed_a.with_room_for((kBandRows + kernel.rows) * kPackedRow);
   if (a.transposed) {
-    kernel.pack_by_depth(a.data + depth * a.stride + row, a.stride, terms, rows, packed, step);
-    return {row, rows, terms, packed, kernel.rows, step, kernel.by_depth};
+    kernel.pack_by_depth(from, a.stride, terms, rows, packed, step);
+    return {row, rows, terms, packed, kernel.rows, step, kernel.rows, OperandOrder::by_depth};
   }
-  const float* from = a.data + row * a.stride + depth;
   for (int64_t i = 0; i < rows; ++i) {
     std::copy_n(from + i * a.stride, terms, packed + i * kPackedRow);
   }
-  return {row, rows, terms, packed, kernel.rows, step, kernel.by_row};
+  return {row, rows, terms, packed, kernel.rows, step, 0, OperandOrder::by_row};
 }
 
 // --- Tiles
@@ -115,21 +120,21 @@ Band pack_a(const Product& product, int64_t row, int64_t rows, int64_t depth, in
 struct Tile {
   float* c;
   int64_t c_stride, rows, cols, width;
+  TileProduct product;
 };
 
 void compute_tile(const Tile& tile, const Band& band, int64_t row, float alpha, const float* b,
                   float beta) {
-  const TileProduct product = band.tiles[tile.rows - 1];
   const float* a = band.from_row(row);
   if (tile.cols == tile.width) {
-    return product(band.terms, alpha, a, b, beta, tile.c, tile.c_stride);
+    return tile.product(band.terms, alpha, a, band.stride, b, beta, tile.c, tile.c_stride);
   }
   // It reaches over the right edge: computed beside C.
   alignas(64) float beside[MicroKernel::kMostRows * MicroKernel::kMostColumns] = {};
   for (int64_t i = 0; beta != 0.0f && i < tile.rows; ++i) {
     std::copy_n(tile.c + i * tile.c_stride, tile.cols, beside + i * tile.width);
   }
-  product(band.terms, alpha, a, b, beta, beside, tile.width);
+  tile.product(band.terms, alpha, a, band.stride, b, beta, beside, tile.width);
   for (int64_t i = 0; i < tile.rows; ++i) {
     std::copy_n(beside + i * tile.width, tile.cols, tile.c + i * tile.c_stride);
   }
@@ -140,14 +145,21 @@ void compute_tile(const Tile& tile, const Band& band, int64_t row, float alpha, 
 void multiply_band(const Product& product, const Band& band, int64_t begin, int64_t end,
                    const float* panels, int64_t panel_size, float beta, const MicroKernel& kernel) {
   const int64_t band_end = band.row + band.rows;
+  const auto order = static_cast<size_t>(band.order);
   for (int64_t column = begin; column < end; column += kernel.columns) {
     // Above the diagonal nothing is wanted, but tiles stay where they are.
     const int64_t above = product.lower ? std::max<int64_t>(0, column - band.row) : 0;
     const int64_t first = band.row + above / kernel.rows * kernel.rows;
     for (int64_t row = first; row < band_end; row += kernel.rows) {
-      const Tile tile{product.c.data + row * product.c.stride + column, product.c.stride,
-                      std::min(kernel.rows, band_end - row),
-                      std::min(kernel.columns, product.n - column), kernel.columns};
+      const int64_t rows = std::min(kernel.rows, band_end - row);
+      const bool narrow = product.lower && row + rows <= column + kernel.columns / 2;
+      const auto& tiles = narrow ? kernel.narrow_tiles : kernel.tiles;
+      const Tile tile{product.c.data + row * product.c.stride + column,
+                      product.c.stride,
+                      rows,
+                      std::min(kernel.columns, product.n - column),
+                      kernel.columns,
+                      tiles[order][rows - 1]};
       compute_tile(tile, band, row, product.alpha, panels, beta);
     }
     panels += panel_size;
@@ -159,18 +171,19 @@ struct Cut {
   int64_t rows, columns;
   int64_t bands, groups;
 
-  Cut(const Product& product, const Slice& slice, int64_t width) : rows(kBandRows) {
+  Cut(const Product& product, const Slice& slice, int64_t width)
+      : rows(kBandRows), columns((slice.columns + width - 1) / width * width) {
     constexpr int64_t kFewestRows = 32, kFewestPanels = 4, kPartsForThread = 4;
     const bool alone = omp_in_parallel() || max_threads() == 1;
     const int64_t wanted = alone ? 1 : kPartsForThread * max_threads();
-    columns = (slice.columns + width - 1) / width * width;
     count(product.m, slice.columns);
-    while (bands * groups < wanted && !product.lower && columns > kFewestPanels * width) {
-      columns = (columns / 2 + width - 1) / width * width;
-      count(product.m, slice.columns);
-    }
+    // Each group of columns packs the bands again, so shorter bands come first.
     while (bands * groups < wanted && rows > kFewestRows) {
       rows /= 2;
+      count(product.m, slice.columns);
+    }
+    while (bands * groups < wanted && !product.lower && columns > kFewestPanels * width) {
+      columns = (columns / 2 + width - 1) / width * width;
       count(product.m, slice.columns);
     }
   }

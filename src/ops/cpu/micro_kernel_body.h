@@ -23,13 +23,13 @@ constexpr int kColumns = DASHLM_VECTOR * kVectors;
 static_assert(kRowsOfTile <= MicroKernel::kMostRows && kColumns <= MicroKernel::kMostColumns);
 
 // The loops over rows and vectors must be unrolled, or C would not stay in registers.
-template <int kRows>
-void write_tile(const Vector (&sum)[kRows][kVectors], float alpha, float beta, float* c,
+template <int kRows, int kWidth>
+void write_tile(const Vector (&sum)[kRows][kWidth], float alpha, float beta, float* c,
                 int64_t c_stride) {
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) {
+    for (int j = 0; j < kWidth; ++j) {
       auto* out = reinterpret_cast<UnalignedVector*>(c + i * c_stride + j * DASHLM_VECTOR);
       if (beta == 0.0f) {
         *out = alpha * sum[i][j];
@@ -41,36 +41,39 @@ void write_tile(const Vector (&sum)[kRows][kVectors], float alpha, float beta, f
 }
 
 // C is needed only after all terms: by then it can be in the L1 cache.
-template <int kRows>
+template <int kRows, int kWidth>
 void prefetch_tile(const float* c, int64_t c_stride) {
   constexpr int kLine = 16;  // floats in a cache line
 #pragma GCC unroll 8
   for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-    for (int j = 0; j < kColumns; j += kLine) __builtin_prefetch(c + i * c_stride + j, 1);
+    for (int j = 0; j < kWidth * DASHLM_VECTOR; j += kLine) {
+      __builtin_prefetch(c + i * c_stride + j, 1);
+    }
   }
 }
 
-template <int kRows, OperandOrder kOrder>
-void tile_product(int64_t k, float alpha, const float* a, const float* b, float beta, float* c,
-                  int64_t c_stride) {
-  prefetch_tile<kRows>(c, c_stride);
-  Vector sum[kRows][kVectors] = {};
+// kWidth: vectors in a row.
+template <int kRows, int kWidth, OperandOrder kOrder>
+void tile_product(int64_t k, float alpha, const float* a, [[maybe_unused]] int64_t stride,
+                  const float* b, float beta, float* c, int64_t c_stride) {
+  prefetch_tile<kRows, kWidth>(c, c_stride);
+  Vector sum[kRows][kWidth] = {};
   for (int64_t p = 0; p < k; ++p) {
-    Vector row_of_b[kVectors];
+    Vector row_of_b[kWidth];
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) {
+    for (int j = 0; j < kWidth; ++j) {
       row_of_b[j] = reinterpret_cast<const Vector*>(b + p * kColumns)[j];
     }
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
       const float element =
-          kOrder == OperandOrder::by_row ? a[i * kPackedRow + p] : a[p * kRowsOfTile + i];
+          kOrder == OperandOrder::by_row ? a[i * kPackedRow + p] : a[p * stride + i];
 #pragma GCC unroll 4
-      for (int j = 0; j < kVectors; ++j) sum[i][j] += element * row_of_b[j];
+      for (int j = 0; j < kWidth; ++j) sum[i][j] += element * row_of_b[j];
     }
   }
-  write_tile<kRows>(sum, alpha, beta, c, c_stride);
+  write_tile<kRows, kWidth>(sum, alpha, beta, c, c_stride);
 }
 
 // A constant number of elements, which needs no call.
@@ -115,8 +118,10 @@ template <int... kLess>
 constexpr MicroKernel make_micro_kernel(std::integer_sequence<int, kLess...>) {
   return {kRowsOfTile,
           kColumns,
-          {tile_product<kLess + 1, OperandOrder::by_row>...},
-          {tile_product<kLess + 1, OperandOrder::by_depth>...},
+          {{tile_product<kLess + 1, kVectors, OperandOrder::by_row>...},
+           {tile_product<kLess + 1, kVectors, OperandOrder::by_depth>...}},
+          {{tile_product<kLess + 1, kVectors / 2, OperandOrder::by_row>...},
+           {tile_product<kLess + 1, kVectors / 2, OperandOrder::by_depth>...}},
           pack_by_depth,
           pack_columns,
           pack_transposed};

@@ -50,7 +50,8 @@ void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const T
       if (copies) std::copy_n(inactive.f32() + s * size, size, out);
       return;
     }
-    symmetric_gemm(n, n, options.alpha, {a.f32() + s * size, n}, {b.f32() + s * size, n},
+    // A is its own transpose, which tiles read without a copy.
+    symmetric_gemm(n, n, options.alpha, {a.f32() + s * size, n, true}, {b.f32() + s * size, n},
                    options.beta, {out, n});
     if (options.diagonal == 0.0f) return;
     for (int64_t i = 0; i < n; ++i) out[i * (n + 1)] += options.diagonal;
