@@ -17,6 +17,7 @@
 #include "device/device.h"
 #include "ops/adamw.h"
 #include "ops/attention.h"
+#include "ops/cpu_kernels.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
@@ -332,6 +333,7 @@ BENCHMARK(reduction)->UseRealTime();
 }  // namespace dashlm
 
 int main(int argc, char** argv) {
+  dashlm::restart_with_right_kernels(argv);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   const dashlm::Limits& limits = dashlm::limits();

@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "cli/commands.h"
 #include "dist/launch.h"
+#include "ops/cpu_kernels.h"
 
 namespace {
 
@@ -41,6 +42,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using dashlm::ExitCode;
+  dashlm::restart_with_right_kernels(argv);
   try {
     return run(argc, argv);
   } catch (const dashlm::Error& e) {

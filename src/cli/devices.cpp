@@ -9,9 +9,17 @@
 #include "config/config.h"
 #include "device/device.h"
 #include "device/gpu_models.h"
+#include "ops/cpu_kernels.h"
 
 namespace dashlm {
 namespace {
+
+Json cpu_kernels_json() {
+  const CpuKernels kernels = cpu_kernels();
+  Json json = {{"products", kernels.products}, {"openblas", kernels.openblas}};
+  if (!kernels.warning.empty()) json["warning"] = kernels.warning;
+  return json;
+}
 
 Json gpu_json(const DeviceInfo& gpu) {
   Json json = {{"name", gpu.name},
@@ -26,7 +34,14 @@ Json gpu_json(const DeviceInfo& gpu) {
 }
 
 void print(const Json& json) {
-  std::cout << fmt::format("cpu   {}\n", json["cpu"].get<std::string>());
+  const Json& kernels = json["cpu_kernels"];
+  std::cout << fmt::format(
+      "cpu   {}\n      products by our {} kernels, eigen-decompositions by {}\n",
+      json["cpu"].get<std::string>(), kernels["products"].get<std::string>(),
+      kernels["openblas"].get<std::string>());
+  if (kernels.contains("warning")) {
+    std::cout << fmt::format("      warning: {}\n", kernels["warning"].get<std::string>());
+  }
   if (json["gpus"].empty()) std::cout << "no GPU answers (or this build has no CUDA backend)\n";
   size_t index = 0;
   for (const Json& gpu : json["gpus"]) {
@@ -50,7 +65,9 @@ void add_devices_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("devices", "what there is to run on");
   command->add_flag("--json", *as_json, "as JSON");
   command->callback([as_json] {
-    Json json = {{"cpu", open_device("cpu")->description()}, {"gpus", Json::array()}};
+    Json json = {{"cpu", open_device("cpu")->description()},
+                 {"cpu_kernels", cpu_kernels_json()},
+                 {"gpus", Json::array()}};
     for (const DeviceInfo& gpu : list_gpus()) json["gpus"].push_back(gpu_json(gpu));
     if (*as_json) {
       std::cout << json.dump(2) << "\n";

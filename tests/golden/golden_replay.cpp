@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "golden/replay.h"
+#include "ops/cpu_kernels.h"
 
 namespace {
 
@@ -22,6 +23,7 @@ bool replay_and_print(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  dashlm::restart_with_right_kernels(argv);
   if (argc < 2) {
     fmt::print(stderr, "usage: golden_replay FILE...\n");
     return 1;

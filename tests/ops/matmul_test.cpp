@@ -10,30 +10,41 @@ struct Product {
   int64_t stack, m, n, k;  // stack 0: plain matrices
 };
 
-// Vector tails, single elements, and sizes around the tiles of the CPU kernel (64 to 256 rows, 64
-// to 1024 columns).
+// Vector tails, single elements, and sizes around the parts that the CPU's kernels work on: tiles
+// of 6 or 8 rows and 8, 16 or 32 columns, bands of 32 to 128 rows, 256 terms, 8192 terms.
 const Product kProducts[] = {
-    {0, 1, 1, 1},    {0, 1, 7, 3},    {0, 5, 1, 9},     {0, 17, 31, 1},     {0, 63, 65, 33},
-    {0, 64, 64, 64}, {0, 130, 67, 5}, {0, 257, 129, 7}, {0, 3, 1030, 2},    {1, 3, 4, 5},
-    {3, 5, 7, 11},   {2, 65, 66, 67}, {9, 16, 16, 16},  {0, 300, 2100, 12}, {0, 8, 9, 700},
+    {0, 1, 1, 1},    {0, 1, 7, 3},      {0, 5, 1, 9},     {0, 17, 31, 1},     {0, 63, 65, 33},
+    {0, 64, 64, 64}, {0, 130, 67, 5},   {0, 257, 129, 7}, {0, 3, 1030, 2},    {1, 3, 4, 5},
+    {3, 5, 7, 11},   {2, 65, 66, 67},   {9, 16, 16, 16},  {0, 300, 2100, 12}, {0, 8, 9, 700},
+    {0, 1, 2, 0},    {0, 130, 33, 513}, {0, 2, 3, 8200},
 };
 
 Shape matrix(int64_t stack, int64_t rows, int64_t cols) {
   return stack == 0 ? Shape{rows, cols} : Shape{stack, rows, cols};
 }
 
-// An inner product of K terms makes K roundings, of partial sums that grow as a random walk: the
-// error is near roundoff·‖a_i‖·‖b_j‖·sqrt(1 + K/lanes)/2 at worst, and small multiples of it in
-// the largest of many elements. Adding the addend rounds once more.
+// An inner product of K terms p makes at most 2K roundings, in whatever order they are added: of
+// each term (not where multiply-adds are fused), and of each partial sum. Of few terms the bound is
+// the worst case, (K + 1)·roundoff·Σ|p|. Of many it is statistical: partial sums of k random terms
+// are about sqrt(k·mean p²), and a rounding's standard deviation is roundoff/√3 of what is rounded,
+// so that the error's is roundoff·sqrt((1 + K/2)·Σp² / 3). Four √3 of them are beyond all chance.
+// Scaling, and adding the addend, round once more each.
 Doubles matmul_bound(const Doubles& a, const Doubles& b, const Product& p, bool ta, bool tb,
                      double alpha, const Doubles& result) {
   Doubles bound(static_cast<size_t>(p.m * p.n));
   for (int64_t i = 0; i < p.m; ++i) {
-    const double row = norm(a.data() + (ta ? i : i * p.k), p.k, ta ? p.m : 1);
     for (int64_t j = 0; j < p.n; ++j) {
-      const double col = norm(b.data() + (tb ? j * p.k : j), p.k, tb ? 1 : p.n);
+      double sum = 0, squares = 0;
+      for (int64_t l = 0; l < p.k; ++l) {
+        const double term = a[static_cast<size_t>(ta ? l * p.m + i : i * p.k + l)] *
+                            b[static_cast<size_t>(tb ? j * p.k + l : l * p.n + j)];
+        sum += std::abs(term);
+        squares += term * term;
+      }
+      const auto terms = static_cast<double>(p.k);
+      const double error = p.k <= 16 ? (terms + 1) * sum : 4 * std::sqrt((1 + terms / 2) * squares);
       const auto at = static_cast<size_t>(i * p.n + j);
-      bound[at] = kRoundoff * (3 * std::abs(alpha) * row * col + std::abs(result[at]));
+      bound[at] = kRoundoff * (std::abs(alpha) * error + 2 * std::abs(result[at]));
     }
   }
   return bound;

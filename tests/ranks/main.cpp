@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "dist/launch.h"
+#include "ops/cpu_kernels.h"
 #include "ranks/world.h"
 
 namespace dashlm::testing {
@@ -19,6 +20,7 @@ Communicator& world() {
 }  // namespace dashlm::testing
 
 int main(int argc, char** argv) {
+  dashlm::restart_with_right_kernels(argv);
   dashlm::init_logging(/*quiet=*/true);
   ::testing::InitGoogleTest(&argc, argv);
   return dashlm::run_on_ranks([](dashlm::Communicator& communicator) {
