@@ -1,5 +1,6 @@
 #include "base/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -17,6 +18,15 @@ uint64_t mix(uint64_t x) {
 double to_unit_interval(uint32_t high, uint32_t low) {
   const uint64_t bits = (static_cast<uint64_t>(high) << 32) | low;
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+// The halves of Box-Muller, of uniforms in [0, 1).
+double radius(double uniform) {
+  return std::sqrt(-2.0 * std::log1p(-uniform));
+}
+
+double cosine(double uniform) {
+  return std::cos(2.0 * std::numbers::pi * uniform);
 }
 
 }  // namespace
@@ -59,8 +69,27 @@ double CounterRandom::uniform(uint64_t element) const {
 
 double CounterRandom::normal(uint64_t element) const {
   const auto b = block(element);
-  const double radius = std::sqrt(-2.0 * std::log1p(-to_unit_interval(b[0], b[1])));
-  return radius * std::cos(2.0 * std::numbers::pi * to_unit_interval(b[2], b[3]));
+  return radius(to_unit_interval(b[0], b[1])) * cosine(to_unit_interval(b[2], b[3]));
+}
+
+// One kind of arithmetic at a time: the compiler vectorises the generator, and the processor
+// foresees the branches of one function better than those of two in turn.
+void CounterRandom::fill_normal(std::span<float> out, double deviation, uint64_t first) const {
+  constexpr size_t kChunk = 256;
+  std::array<double, kChunk> radii, cosines;
+  for (size_t begin = 0; begin < out.size(); begin += kChunk) {
+    const size_t count = std::min(kChunk, out.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      const auto b = block(first + begin + i);
+      radii[i] = to_unit_interval(b[0], b[1]);
+      cosines[i] = to_unit_interval(b[2], b[3]);
+    }
+    for (size_t i = 0; i < count; ++i) radii[i] = radius(radii[i]);
+    for (size_t i = 0; i < count; ++i) cosines[i] = cosine(cosines[i]);
+    for (size_t i = 0; i < count; ++i) {
+      out[begin + i] = static_cast<float>(deviation * (radii[i] * cosines[i]));
+    }
+  }
 }
 
 uint64_t CounterRandom::below(uint64_t bound, uint64_t element) const {

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace dashlm {
 
@@ -35,6 +36,8 @@ class CounterRandom {
   double uniform(uint64_t element) const;
   // Standard normal (Box-Muller on two uniforms of the same element).
   double normal(uint64_t element) const;
+  // out[i] = deviation · normal(first + i), to the bit, in two thirds of the time.
+  void fill_normal(std::span<float> out, double deviation = 1, uint64_t first = 0) const;
   // Uniform integer in [0, bound), bound > 0; the bias is below bound / 2^64.
   uint64_t below(uint64_t bound, uint64_t element) const;
 

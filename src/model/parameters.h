@@ -65,7 +65,7 @@ LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& con
                            const Tensor& flat);
 
 // Initial values of parameter number `index`, in host memory of its elements() floats: a function
-// of (seed, index, element) alone.
+// of (seed, index, element) alone, drawn by all threads.
 void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, float* host);
 
 }  // namespace dashlm

@@ -124,9 +124,10 @@ void Engine::allocate() {
 }
 
 void Engine::initialize() {
+  std::vector<float> host;  // grows to the largest parameter: fresh memory costs more than the copy
   for (size_t i = 0; i < layout_.parameters().size(); ++i) {
     const Parameter& parameter = layout_.parameters()[i];
-    std::vector<float> host(static_cast<size_t>(parameter.elements()));
+    host.resize(std::max(host.size(), static_cast<size_t>(parameter.elements())));
     initialize_parameter(parameter, i, static_cast<uint64_t>(config_.train.seed), host.data());
     const Tensor place = ParameterLayout::view(staging(), parameter);
     device_.upload(place.data, host.data(), place.bytes());

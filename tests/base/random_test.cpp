@@ -114,6 +114,21 @@ TEST(CounterRandom, NormalHasItsMoments) {
               five_sigma(tail));
 }
 
+// Counts that are and are not whole chunks, and elements on both sides of 32 bits.
+TEST(CounterRandom, FillingEqualsDrawingOneByOne) {
+  const CounterRandom random(10, Purpose::test, 5);
+  for (const size_t count : {0, 1, 255, 256, 257, 1000}) {
+    for (const uint64_t first : {uint64_t{0}, uint64_t{77}, (uint64_t{1} << 32) - 100}) {
+      std::vector<float> filled(count), drawn;
+      random.fill_normal(filled, 0.02, first);
+      for (uint64_t i = 0; i < count; ++i) {
+        drawn.push_back(static_cast<float>(0.02 * random.normal(first + i)));
+      }
+      EXPECT_EQ(filled, drawn) << count << " from " << first;
+    }
+  }
+}
+
 // Correlation of two streams; for independent ones a normal number of variance 1 / kSamples.
 void expect_uncorrelated(const CounterRandom& a, const CounterRandom& b, uint64_t shift = 0) {
   EXPECT_NEAR(mean_of([&](uint64_t i) { return a.normal(i) * b.normal(i + shift); }), 0,

@@ -127,6 +127,23 @@ TEST(InitializeParameters, NoDeviationMeansZeroMatricesAndNormsOfOne) {
   }
 }
 
+// The matrix is large enough to be cut between threads, and not in equal parts.
+TEST(InitializeParameters, IsAPlainLoopWhateverTheNumberOfThreads) {
+  const Parameter matrix{"matrix", Shape{331, 307}, 0, 0.02};
+  const uint64_t seed = 42, index = 3;
+  const CounterRandom random(seed, Purpose::weight_init, index);
+  std::vector<float> expected;
+  for (uint64_t i = 0; i < static_cast<uint64_t>(matrix.elements()); ++i) {
+    expected.push_back(static_cast<float>(matrix.init_std * random.normal(i)));
+  }
+  for (const int threads : {1, 2, 5}) {
+    const ThreadScope scope(threads);
+    std::vector<float> values(expected.size());
+    initialize_parameter(matrix, index, seed, values.data());
+    EXPECT_TRUE(values == expected) << threads << " threads";
+  }
+}
+
 TEST(InitializeParameters, DependsOnTheSeedAndNothingElse) {
   const ModelConfig config = resolved({.n_layer = 1, .d_model = 32, .vocab_size = 50});
   const ParameterLayout layout(config);
