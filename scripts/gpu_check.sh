@@ -6,10 +6,11 @@
 #   ./gpu_check.sh run [--small] [OUT]         in the bundle: runs all checks; default: results
 #
 # `run` needs a GPU, the libraries of CUDA 13, and nothing else: no compiler, Python or network. It
-# takes less than 8 minutes, goes on when a check fails or crashes, prints one table and writes
-# OUT/results.json, with what each check printed beside it. Exit code 0: all is well, or there is no
-# GPU, which it says; 1: something failed or there was no time for it. --small takes tiny sizes,
-# to try the bundle itself.
+# takes less than 8 minutes, begins with what matters most, goes on when a check fails or crashes,
+# and prints one table. OUT/results.json has every figure of the checks that have ended, even when
+# the run itself is killed; what each check printed lies beside it. Exit code 0: all is well, or
+# there is no GPU, which it says; 1: something failed or there was no time for it. --small takes tiny
+# sizes, to try the bundle itself.
 set -uo pipefail
 
 # --- here -----------------------------------------------------------------------------------------
@@ -52,7 +53,26 @@ pack() {  # BUILD BUNDLE
 
 # --- there ----------------------------------------------------------------------------------------
 
-readonly time_limit=465  # seconds, of all checks together
+# Seconds that each section is sure to have, in the order in which they run; what is left over by
+# one may be used by those after it. They are about twice what is expected of an H100 at half the
+# rates aimed at, with 16 processors:
+#
+#   devices          2 s to start CUDA
+#   peaks            4 s of products, 4 s to start CUDA and load its libraries, as in all that follow
+#   train            2 s to draw the weights (27 ns each, on 16 threads), 4 s to bring them there,
+#                    three steps of 5 s, 18 of one micro-batch of 0.7 s each
+#   optimizer        18 rows take 1 s each to build; their steps take 13 s by the published table,
+#                    the roots of EVD 9 s
+#   parity           100 s of processor time for the CPU's side, some of it on one thread
+#   golden           10 files of small matrices, which wait for launches
+#   roots            6 s for EVD, 5 s for all others
+#   attention-*      2 s to draw the input, some ms for the work
+#   sanitizer        a slow start: the tool reads every kernel first
+#   train-own        as train, with slower attention
+readonly limits=(devices=20 peaks=25 train=75 optimizer=90 parity=80 golden=40 roots=25
+  attention-own=15 attention-cudnn=15 sanitizer=40 train-own=40)
+time_limit=0  # of all together: to stay below 8 minutes
+for entry in "${limits[@]}"; do time_limit=$((time_limit + ${entry#*=})); done
 
 # CUDA may be elsewhere than where the binaries look for it.
 find_cuda() {
@@ -80,16 +100,34 @@ line() {  # SECTION NAME VALUE UNIT REFERENCE STATUS
   echo "$*" >>"$out/results.tsv"
 }
 
-# Runs a command under what is left of the time, and takes the lines it prints.
-section() {  # NAME SECONDS COMMAND...
-  local name=$1 seconds=$2 left=$((time_limit - SECONDS)) code
-  shift 2
-  if [ "$left" -lt 5 ]; then
+# What a section may take: all that is not promised to those after it.
+seconds_for() {  # NAME
+  local entry seconds=$((time_limit - SECONDS)) after=no
+  for entry in "${limits[@]}"; do
+    [ "$after" = no ] || seconds=$((seconds - ${entry#*=}))
+    [ "${entry%=*}" != "$1" ] || after=yes
+  done
+  echo "$seconds"
+}
+
+# Runs a command under its limit, takes the lines it prints, and brings results.json up to date.
+section() {  # NAME COMMAND...
+  local code
+  run_section "$@"
+  code=$?
+  write_json
+  return "$code"
+}
+
+run_section() {  # NAME COMMAND...
+  local name=$1 seconds code
+  shift
+  seconds=$(seconds_for "$name")
+  if [ "$seconds" -lt 5 ]; then
     echo "gpu_check: $name: no time left" >&2
     line "$name" "not run: no time left" - - - FAIL
     return 1
   fi
-  [ "$seconds" -le "$left" ] || seconds=$left
   echo "gpu_check: $name, at most $seconds s" >&2
   timeout --kill-after=5 "$seconds" "$@" >"$out/$name.txt" 2>"$out/$name.log"
   code=$?
@@ -163,27 +201,27 @@ run_all() {
   export here out small
   local check=("$here/bin/gpu_check")
   local options=(--configs "$here/configs" ${small:+--small})
-  section devices 20 "${check[@]}" devices "${options[@]}"
-  section peaks 40 "${check[@]}" peaks "${options[@]}"
-  section parity 150 "${check[@]}" parity "${options[@]}"
-  section golden 60 bash -c golden
-  section roots 50 "${check[@]}" roots "${options[@]}"
-  section optimizer 110 "${check[@]}" optimizer "${options[@]}"
-  section train 70 "${check[@]}" train "${options[@]}"
-  DASHLM_ATTENTION=own section attention-own 20 "${check[@]}" attention "${options[@]}"
-  with_cudnn attention-cudnn 20 "${check[@]}" attention "${options[@]}"
-  section sanitizer 75 bash -c sanitizer
-  DASHLM_ATTENTION=own section train-own 70 "${check[@]}" train "${options[@]}"
+  section peaks "${check[@]}" peaks "${options[@]}"
+  section train "${check[@]}" train "${options[@]}"
+  section optimizer "${check[@]}" optimizer "${options[@]}"
+  section parity "${check[@]}" parity "${options[@]}"
+  section golden bash -c golden
+  section roots "${check[@]}" roots "${options[@]}"
+  DASHLM_ATTENTION=own section attention-own "${check[@]}" attention "${options[@]}"
+  with_cudnn attention-cudnn "${check[@]}" attention "${options[@]}"
+  section sanitizer bash -c sanitizer
+  DASHLM_ATTENTION=own section train-own "${check[@]}" train "${options[@]}"
 }
 
 # Without cuDNN own kernels do its work: that is said, but is no failure.
-with_cudnn() {  # NAME SECONDS COMMAND...
+with_cudnn() {  # NAME COMMAND...
   local before
   before=$(wc -l <"$out/results.tsv")
   DASHLM_ATTENTION=cudnn section "$@" && return
   if grep -q "DASHLM_ATTENTION asks for cuDNN's attention, but" "$out/$1.log"; then
     head -n "$before" "$out/results.tsv" >"$out/results.new" && mv "$out/results.new" "$out/results.tsv"
     line "$1" "$(reason "$1")" - - - info
+    write_json
   fi
 }
 
@@ -203,21 +241,29 @@ json_text() {  # TEXT
   echo -n "\"${text//\"/\\\"}\""
 }
 
-print_json() {  # CARD DATE SECONDS
-  local fields=(section name value unit reference status) values i first=yes
-  echo "{\"card\": $(json_text "$1"), \"date\": $(json_text "$2"), \"seconds\": $3, \"results\": ["
-  while IFS=$'\t' read -ra values; do
-    [ "$first" = yes ] || echo ","
-    first=no
-    echo -n "  {"
-    for i in "${!fields[@]}"; do
-      [ "$i" -eq 0 ] || echo -n ", "
-      echo -n "\"${fields[$i]}\": $(json_text "${values[$i]:-}")"
-    done
-    echo -n "}"
-  done <"$out/results.tsv"
-  echo
-  echo "]}"
+card() {
+  sed -n 's/^devices\t\([^\t]*\).*/\1/p' "$out/results.tsv" | head -n 1
+}
+
+# Under another name first, so that a run that is killed leaves a whole file.
+write_json() {
+  {
+    echo "{\"card\": $(json_text "$(card)"), \"date\": \"$(date -u +%Y-%m-%d)\", \"seconds\": $SECONDS, \"results\": ["
+    sed -E 's/[\\"]/\\&/g
+      s/^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)$/  {"section": "\1", "name": "\2", "value": "\3", "unit": "\4", "reference": "\5", "status": "\6"}/
+      $!s/$/,/' "$out/results.tsv"
+    echo "]}"
+  } >"$out/results.json.new" && mv "$out/results.json.new" "$out/results.json"
+}
+
+# Runs the section devices; false if there is nothing to check. Without a driver CUDA's libraries
+# may be missing too, so that the program does not even start.
+gpu_answers() {
+  if ! section devices "$here/bin/gpu_check" devices && [ ! -e /dev/nvidiactl ]; then
+    cat "$out/devices.log"
+    return 1
+  fi
+  ! grep -q "no GPU answers" "$out/devices.txt"
 }
 
 run() {  # [--small] [OUT]
@@ -236,12 +282,8 @@ run() {  # [--small] [OUT]
   find_cxx_run_time
   SECONDS=0
 
-  local answer card date failed
-  if ! answer=$("$here/bin/gpu_check" devices 2>&1) && [ ! -e /dev/nvidiactl ]; then
-    echo "$answer"
-    answer="no GPU answers"  # and the libraries of CUDA are not there either
-  fi
-  if [[ "$answer" == *"no GPU answers"* ]]; then
+  if ! gpu_answers; then
+    rm -f "$out/results.json"
     echo "gpu_check: no GPU answers: nothing was checked"
     [ -e /dev/nvidiactl ] || return 0
     echo "gpu_check: but there is a driver; is it new enough for CUDA 13?"
@@ -249,14 +291,12 @@ run() {  # [--small] [OUT]
   fi
 
   run_all
-  card=$(sed -n 's/^devices\t\([^\t]*\).*/\1/p' "$out/results.tsv" | head -n 1)
-  date=$(date -u +%Y-%m-%d)
-  print_json "$card" "$date" "$SECONDS" >"$out/results.json"
   echo
-  echo "$card, $date, $SECONDS s"
+  echo "$(card), $(date -u +%Y-%m-%d), $SECONDS s"
   echo
   print_table
   echo
+  local failed
   failed=$(grep -cP '\tFAIL$' "$out/results.tsv")
   echo "gpu_check: $failed failed; $out/results.json has every figure"
   [ "$failed" -eq 0 ]
