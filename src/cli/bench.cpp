@@ -34,11 +34,6 @@ Batch random_batch(const RunConfig& config, const Communicator& communicator) {
   return batch;
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void print(const Json& json, bool as_json) {
   if (as_json) {
     std::cout << json.dump() << "\n";
@@ -59,11 +54,11 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
   engine.initialize();
   const Batch batch = random_batch(config, communicator);
 
-  std::vector<double> step_s, update_s, communication_ms;
-  double peak = 0;
+  std::vector<double> step_s, update_s, communication_ms, peaks, ratios;
+  const double flops = engine.memory_plan().step_flops;
   for (int64_t i = 0; i <= options.steps; ++i) {
-    // Peak and step in turn: the speed of a shared machine drifts.
-    peak = std::max(peak, measure_matmul_peak(*device, 2));
+    // Each step has a peak of its own beside it: the speed of a shared machine drifts.
+    const double peak = measure_matmul_peak(*device, 2);
     const Timer timer;
     engine.forward_backward(batch);
     const double norm = engine.reduce().gradient_norm;
@@ -79,20 +74,22 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
     step_s.push_back(timer.seconds());
     update_s.push_back(after_update - before_update);
     communication_ms.push_back(communication);
+    peaks.push_back(peak);
+    ratios.push_back(flops / step_s.back() / peak);
   }
   if (communicator.rank() > 0) return 0;
-  const double step = median(step_s), gflops = engine.memory_plan().step_flops / step / 1e9;
+  const double step = median(step_s);
   const auto tokens = static_cast<double>(batch.step_targets);
-  Json result = {{"device", device->description()},
-                 {"ranks", communicator.size()},
+  Json result = described_machine(device->description());
+  result.update({{"ranks", communicator.size()},
                  {"parameters", engine.layout().elements()},
                  {"step_ms", 1e3 * step},
                  {"optimizer_ms", 1e3 * median(update_s)},
                  {"communication_ms", median(communication_ms)},
                  {"tokens_per_s", tokens / step},
-                 {"gflops", gflops},
-                 {"sgemm_peak_gflops", peak / 1e9},
-                 {"ratio_to_peak", gflops / (peak / 1e9)}};
+                 {"gflops", flops / step / 1e9},
+                 {"sgemm_peak_gflops", median(peaks) / 1e9},
+                 {"ratio_to_peak", median(ratios)}});
   if (const double mfu = engine.utilisation(step); mfu > 0) result["mfu"] = mfu;
   print(result, options.json);
   return 0;
@@ -141,6 +138,15 @@ void add_bench(CLI::App& bench, const char* name, const char* help, int64_t step
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+Json described_machine(const std::string& device) {
+  return {{"device", device}, {"cpu_kernels", cpu_kernels_json()}};
+}
 
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "measure speed");

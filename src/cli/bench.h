@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
+
 namespace CLI {
 class App;
 }
@@ -17,6 +19,10 @@ struct BenchOptions {
   int64_t steps = 10;
   bool json = false;
 };
+
+double median(std::vector<double> values);
+// What the figures of a benchmark are of: "device", and "cpu_kernels" as `dashlm devices` has them.
+Json described_machine(const std::string& device);
 
 void bench_optimizer(const BenchOptions& options);
 // `dashlm bench roots` has options of its own.

@@ -2,6 +2,8 @@
 // the command runs while the parser finishes and throws dashlm::Error when it fails.
 #pragma once
 
+#include "config/config.h"
+
 namespace CLI {
 class App;
 }
@@ -17,5 +19,8 @@ void add_config_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);  // its own subcommands: step, data
+
+// {"products": "avx512", "openblas": "OpenBLAS 0.3.21 SkylakeX"[, "warning": …]}
+Json cpu_kernels_json();
 
 }  // namespace dashlm

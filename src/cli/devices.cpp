@@ -12,7 +12,6 @@
 #include "ops/cpu_kernels.h"
 
 namespace dashlm {
-namespace {
 
 Json cpu_kernels_json() {
   const CpuKernels kernels = cpu_kernels();
@@ -20,6 +19,8 @@ Json cpu_kernels_json() {
   if (!kernels.warning.empty()) json["warning"] = kernels.warning;
   return json;
 }
+
+namespace {
 
 Json gpu_json(const DeviceInfo& gpu) {
   Json json = {{"name", gpu.name},

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "cli/commands.h"
 #include "dist/launch.h"
-#include "ops/cpu_kernels.h"
 #include "train/trainer.h"
 
 namespace dashlm {
@@ -26,12 +25,7 @@ int train(const Options& options, Communicator& communicator) {
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   const auto ranks = for_device(communicator, *device);
-  const CpuKernels kernels = cpu_kernels();
   spdlog::info("{}; {}", device->description(), ranks->description());
-  spdlog::info("CPU kernels: products {}, eigen-decompositions {}", kernels.products,
-               kernels.openblas);
-  if (!kernels.warning.empty() && communicator.local_place().rank == 0)
-    spdlog::warn("{}", kernels.warning);
   return Trainer(*device, config, options.resume, *ranks).run();
 }
 

@@ -9,6 +9,7 @@
 #include "base/signals.h"
 #include "base/timer.h"
 #include "config/config.h"
+#include "ops/cpu_kernels.h"
 #include "train/agreement.h"
 
 namespace dashlm {
@@ -83,6 +84,12 @@ void Trainer::start(bool resume) {
 }
 
 void Trainer::describe_run() const {
+  const CpuKernels kernels = cpu_kernels();
+  spdlog::info("CPU kernels: products {}, eigen-decompositions {}", kernels.products,
+               kernels.openblas);
+  if (!kernels.warning.empty() && communicator_.local_place().rank == 0) {
+    spdlog::warn("{}", kernels.warning);
+  }
   const MemoryPlan& plan = engine_.memory_plan();
   spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step{}", engine_.layout().elements(),
                static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9,
