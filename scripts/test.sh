@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs every test: those of the CPU, and, where the CUDA toolkit is installed, the
-# CUDA sources under the layer that runs them on the CPU (tests/host_cuda), after compiling them for
-# GPUs. The last line counts all of them.
+# Sets up, builds and runs every test: those of the CPU, with the kernels for this processor, and
+# those that compute once more with the kernels for other processors; and, where the CUDA toolkit is
+# installed, the CUDA sources under the layer that runs them on the CPU (tests/host_cuda), after
+# compiling them for GPUs. The last line counts all of them.
 #
-#   scripts/test.sh [--cpu | --asan | --clang | --preset NAME] [CTEST OPTION...]
+#   scripts/test.sh [--cpu | --kernels | --asan | --clang | --preset NAME] [CTEST OPTION...]
 #
 #   --cpu     only the tests of the CPU
+#   --kernels only those that compute, with the kernels for each kind of processor
 #   --asan    those with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --clang   those built by clang
 #
@@ -13,10 +15,11 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-presets=(release cuda-host)
+presets=(release kernels cuda-host)
 while [ $# -gt 0 ]; do
   case "$1" in
-    --cpu) presets=(release); shift ;;
+    --cpu) presets=(release kernels); shift ;;
+    --kernels) presets=(kernels); shift ;;
     --asan) presets=(asan); shift ;;
     --clang) presets=(clang); shift ;;
     --preset) presets=("${2:?--preset needs a name}"); shift 2 ;;
@@ -30,6 +33,11 @@ done
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+
+# Those whose last digits depend on the processor's kernels; OpenBLAS's and ours, for processors
+# without AVX2, with it, and with AVX-512.
+kernel_suites='^(ops|parity|inverse_root|optim|model|train|golden_runs)\.'
+kernel_rows=(PRESCOTT:baseline HASWELL:avx2 ZEN:avx2 SKYLAKEX:avx512)
 
 # What the CUDA backend is behind; the rest of the suite is the same as on the CPU.
 cuda_suites='^(host_cuda_layer|ops|parity|gpu_check|optim|inverse_root|model|golden_runs|cuda_runs|ranks)\.'
@@ -50,12 +58,28 @@ run_tests() {  # PRESET [CTEST OPTION...]
   passed=$((passed + ${counts#* } - ${counts% *}))
 }
 
+run_with_other_kernels() {  # [CTEST OPTION...]
+  local row ours
+  for row in "${kernel_rows[@]}"; do
+    ours=${row#*:}
+    if ! DASHLM_INSTRUCTION_SET=$ours build/release/dashlm devices >/dev/null 2>&1; then
+      echo "test: this processor cannot run kernels for $ours"
+      continue
+    fi
+    echo "test: kernels $row"
+    OPENBLAS_CORETYPE=${row%:*} DASHLM_INSTRUCTION_SET=$ours run_tests release -R "$kernel_suites" "$@"
+  done
+}
+
 for preset in "${presets[@]}"; do
   if [ "$preset" = cuda-host ] && [ ${#presets[@]} -gt 1 ] && ! scripts/setup.sh --has-cuda; then
     echo "test: no CUDA toolkit here: the CUDA backend is neither compiled nor tested"
     continue
   fi
-  if [ "$preset" = cuda-host ]; then
+  if [ "$preset" = kernels ]; then
+    scripts/build.sh release || { failed=$((failed + 1)); continue; }
+    run_with_other_kernels "$@"
+  elif [ "$preset" = cuda-host ]; then
     scripts/build.sh cuda dashlm && scripts/build.sh cuda-host || { failed=$((failed + 1)); continue; }
     run_tests cuda-host -R "$cuda_suites" "$@"
   else

@@ -69,16 +69,18 @@ LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& con
   return tensors;
 }
 
-void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, float* host) {
+void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, int64_t first,
+                          std::span<float> host) {
   if (!parameter.is_matrix()) {
-    std::fill_n(host, parameter.elements(), 1.0f);
+    std::fill(host.begin(), host.end(), 1.0f);
     return;
   }
   const CounterRandom random(seed, Purpose::weight_init, index);
   constexpr int64_t kGrain = 1 << 14;  // elements, some 0.4 ms
-  cpu::parallel_ranges(parameter.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    random.fill_normal({host + begin, host + end}, parameter.init_std,
-                       static_cast<uint64_t>(begin));
+  const auto count = static_cast<int64_t>(host.size());
+  cpu::parallel_ranges(count, kGrain, [&](int64_t begin, int64_t end) {
+    random.fill_normal({host.data() + begin, host.data() + end}, parameter.init_std,
+                       static_cast<uint64_t>(first + begin));
   });
 }
 

@@ -2,6 +2,7 @@
 // views that the model computes with.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,8 +65,9 @@ struct LlamaTensors {
 LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,
                            const Tensor& flat);
 
-// Initial values of parameter number `index`, in host memory of its elements() floats: a function
-// of (seed, index, element) alone, drawn by all threads.
-void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, float* host);
+// Initial values of elements [first, first + host.size()) of parameter number `index`: a function of
+// (seed, index, element) alone, drawn by all threads.
+void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, int64_t first,
+                          std::span<float> host);
 
 }  // namespace dashlm

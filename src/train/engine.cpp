@@ -124,13 +124,17 @@ void Engine::allocate() {
 }
 
 void Engine::initialize() {
-  std::vector<float> host;  // grows to the largest parameter: fresh memory costs more than the copy
+  constexpr int64_t kPiece = 1 << 20;  // elements on the host at a time: 4 MiB
+  std::vector<float> host(kPiece);
   for (size_t i = 0; i < layout_.parameters().size(); ++i) {
     const Parameter& parameter = layout_.parameters()[i];
-    host.resize(std::max(host.size(), static_cast<size_t>(parameter.elements())));
-    initialize_parameter(parameter, i, static_cast<uint64_t>(config_.train.seed), host.data());
-    const Tensor place = ParameterLayout::view(staging(), parameter);
-    device_.upload(place.data, host.data(), place.bytes());
+    float* place = ParameterLayout::view(staging(), parameter).f32();
+    for (int64_t first = 0; first < parameter.elements(); first += kPiece) {
+      const int64_t count = std::min(kPiece, parameter.elements() - first);
+      const std::span<float> piece(host.data(), static_cast<size_t>(count));
+      initialize_parameter(parameter, i, static_cast<uint64_t>(config_.train.seed), first, piece);
+      device_.upload(place + first, piece.data(), static_cast<int64_t>(piece.size_bytes()));
+    }
   }
   weights_were_set();
 }

@@ -139,7 +139,9 @@ TEST(InitializeParameters, IsAPlainLoopWhateverTheNumberOfThreads) {
   for (const int threads : {1, 2, 5}) {
     const ThreadScope scope(threads);
     std::vector<float> values(expected.size());
-    initialize_parameter(matrix, index, seed, values.data());
+    const std::span<float> all(values), head = all.first(70001), tail = all.subspan(70001);
+    initialize_parameter(matrix, index, seed, 0, head);
+    initialize_parameter(matrix, index, seed, 70001, tail);
     EXPECT_TRUE(values == expected) << threads << " threads";
   }
 }

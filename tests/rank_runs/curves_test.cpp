@@ -16,9 +16,12 @@ void PrintTo(const Method& method, std::ostream* out) {
   *out << method.name;
 }
 
-// Weight decay, 1-D tensors, momentum; blocks of ten, which divide none of the sizes. A ridge keeps
-// inverse roots from blowing up the last digits of sums, which the number of ranks does change:
-// with the published ridge of 1e-10 the null spaces of the first factors are filled by rounding.
+// A ridge keeps inverse roots from blowing up the last digits of sums, which the number of ranks does
+// change: with the published ridges of 1e-10 and 0 the null spaces of the first factors are filled by
+// rounding.
+constexpr double kRidge = 1e-6;
+
+// Weight decay, 1-D tensors, momentum; blocks of ten, which divide none of the sizes.
 std::vector<Method> methods() {
   std::vector<Method> all = {
       {"adamw", {{"type", "adamw"}, {"block_size", 10}, {"weight_decay", 0.1}}}};
@@ -35,7 +38,7 @@ std::vector<Method> methods() {
                       {"vectors", "shampoo"},
                       {"decay_vectors", true},
                       {"weight_decay", 0.1},
-                      {"inverse_root", {{"type", inverse_root}, {"ridge", 1e-6}}}}});
+                      {"inverse_root", {{"type", inverse_root}, {"ridge", kRidge}}}}});
     }
   }
   return all;
@@ -75,7 +78,10 @@ using RankSharing = RanksTest;
 TEST_F(RankSharing, RanksMayHaveNothingToDo) {
   Json config = Json::parse(read_file("config.json"));
   config["model"]["n_layer"] = 1;
-  config["optimizer"] = {{"type", "dash"}, {"block_size", 128}, {"vectors", "shampoo"}};
+  config["optimizer"] = {{"type", "dash"},
+                         {"block_size", 128},
+                         {"vectors", "shampoo"},
+                         {"inverse_root", {{"ridge", kRidge}}}};
   write_config(config);
   ASSERT_EQ(train({"--out", path("1")}).exit_code, 0);
   const ProcessResult result = train_ranks(12, out());  // 10 blocks, 8 sequences
@@ -88,8 +94,10 @@ TEST_F(RankSharing, TiedEmbeddingsFrozenParametersAndRecomputation) {
   Json config = Json::parse(read_file("config.json"));
   config["model"]["tie_embeddings"] = true;
   config["train"]["recompute"] = true;
-  config["optimizer"] = {
-      {"type", "dash"}, {"block_size", 10}, {"lr_scale", {"layer0.*=0", "*norm=0.5", "embed=0"}}};
+  config["optimizer"] = {{"type", "dash"},
+                         {"block_size", 10},
+                         {"lr_scale", {"layer0.*=0", "*norm=0.5", "embed=0"}},
+                         {"inverse_root", {{"ridge", kRidge}}}};
   write_config(config);
   ASSERT_EQ(train({"--out", path("1")}).exit_code, 0);
   const ProcessResult result = train_ranks(3, out());

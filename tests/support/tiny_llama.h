@@ -15,7 +15,8 @@ struct Batch {
 inline void initialize_all(const ParameterLayout& layout, uint64_t seed, float* host) {
   for (size_t i = 0; i < layout.parameters().size(); ++i) {
     const Parameter& parameter = layout.parameters()[i];
-    initialize_parameter(parameter, i, seed, host + parameter.offset);
+    initialize_parameter(parameter, i, seed, 0,
+                         {host + parameter.offset, static_cast<size_t>(parameter.elements())});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr int kMostThreads = 1024;  // more is a slip of the finger
 constexpr int64_t kAlignment = 64;
+constexpr int64_t kHugePage = 1 << 21;
 constexpr int64_t kGrain = 1 << 18;  // bytes a thread copies at once
 
 int default_threads(int processes) {
@@ -69,9 +71,14 @@ std::string CpuDevice::description() const {
 
 void* CpuDevice::allocate(int64_t bytes) {
   if (bytes < 0) fail_runtime("{} bytes of memory were asked for", bytes);
-  const int64_t rounded = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  void* memory = std::aligned_alloc(kAlignment, static_cast<size_t>(rounded));
-  if (!memory) fail_runtime("out of memory: the CPU cannot provide {} bytes", bytes);
+  const auto size = static_cast<size_t>(std::max(kAlignment, bytes));
+  const int64_t whole_pages = bytes / kHugePage * kHugePage;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, whole_pages > 0 ? kHugePage : kAlignment, size) != 0) {
+    fail_runtime("out of memory: the CPU cannot provide {} bytes", bytes);
+  }
+  // Products walk through many pages at once. It is only advice: systems without it refuse.
+  if (whole_pages > 0) madvise(memory, static_cast<size_t>(whole_pages), MADV_HUGEPAGE);
   clear(memory, bytes);
   return memory;
 }

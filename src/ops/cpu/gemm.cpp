@@ -14,18 +14,17 @@ namespace {
 
 // A band of A, kDepth terms of it, is packed at once: 136 KiB, for a thread's L2 cache.
 constexpr int64_t kBandRows = 128;
-// As much of B is packed at once, for the L3 cache: 8 MiB of at most so many terms.
-constexpr int64_t kMostPacked = 1 << 21;
+// As much of B is packed at once, for the L3 cache: 4 MiB of at most so many terms.
+constexpr int64_t kMostPacked = 1 << 20;
 constexpr int64_t kMostTerms = 1 << 13;
 
-// Memory for packed operands: a thread's own, kept from one product to the next.
+// Memory for packed operands: a thread's own, taken at its first product. Only what is written to
+// counts as used.
 class Buffer {
  public:
-  float* with_room_for(int64_t floats) {
-    if (floats > size_) {
-      memory_.reset(new (kAlignment) float[static_cast<size_t>(floats)]);
-      size_ = floats;
-    }
+  explicit Buffer(int64_t floats) : size_(floats) {}
+  float* memory() {
+    if (!memory_) memory_.reset(new (kAlignment) float[static_cast<size_t>(size_)]);
     return memory_.get();
   }
 
@@ -34,10 +33,11 @@ class Buffer {
   struct Free {
     void operator()(float* memory) const { operator delete[](memory, kAlignment); }
   };
+  const int64_t size_;
   std::unique_ptr<float[], Free> memory_;
-  int64_t size_ = 0;
 };
-thread_local Buffer packed_a, packed_b;
+thread_local Buffer packed_a((kBandRows + MicroKernel::kMostRows) * kPackedRow);
+thread_local Buffer packed_b(kMostPacked);
 
 struct Product {
   int64_t m, n, k;
@@ -67,7 +67,7 @@ void share_out(int64_t count, const Body& body) {
 const float* pack_b(const Product& product, const Slice& slice, const MicroKernel& kernel) {
   const ConstMatrix& b = product.b;
   const int64_t width = kernel.columns, panels = (slice.columns + width - 1) / width;
-  float* packed = packed_b.with_room_for(panels * width * slice.terms);
+  float* packed = packed_b.memory();
   share_out(panels, [&](int64_t panel) {
     const int64_t column = slice.column + panel * width;
     const int64_t columns = product.n - column;  // beyond those of the panel, mostly
@@ -103,7 +103,7 @@ Band pack_a(const Product& product, int64_t row, int64_t rows, int64_t depth, in
     return {row, rows, terms, from, kernel.rows, kernel.rows, a.stride, OperandOrder::by_depth};
   }
   const int64_t step = kernel.rows * kPackedRow;
-  float* packed = packed_a.with_room_for((kBandRows + kernel.rows) * kPackedRow);
+  float* packed = packed_a.memory();
   if (a.transposed) {
     kernel.pack_by_depth(from, a.stride, terms, rows, packed, step);
     return {row, rows, terms, packed, kernel.rows, step, kernel.rows, OperandOrder::by_depth};
