@@ -33,7 +33,7 @@ void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp, c
   DASHLM_CUDA(context, attention, out, log_sum_exp, qkv, heads);
   const ArenaScope scope(context.scratch);
   const Tensor work =
-      context.scratch.take("attention.scores", {cpu::attention_scratch(qkv.dim(1))});
+      context.scratch.take("attention.work", {cpu::attention_scratch(qkv.dim(1), qkv.dim(3))});
   cpu::run(context, cpu::attention, cpu::writes(out), log_sum_exp, cpu::reads(qkv), heads, work);
 }
 
@@ -48,7 +48,7 @@ void attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_o
   DASHLM_CUDA(context, attention_backward, d_qkv, d_out, out, log_sum_exp, qkv, heads);
   const ArenaScope scope(context.scratch);
   const Tensor work =
-      context.scratch.take("attention.scores", {2, cpu::attention_scratch(qkv.dim(1))});
+      context.scratch.take("attention.work", {cpu::attention_scratch(qkv.dim(1), qkv.dim(3))});
   cpu::run(context, cpu::attention_backward, cpu::writes(d_qkv), cpu::reads(d_out), cpu::reads(out),
            log_sum_exp, cpu::reads(qkv), heads, work);
 }
@@ -65,7 +65,7 @@ void cached_attention(Context& context, const Tensor& out, const Tensor& keys, c
   DASHLM_CUDA(context, cached_attention, out, keys, values, qkv, heads, past);
   const ArenaScope scope(context.scratch);
   const Tensor work =
-      context.scratch.take("attention.scores", {cpu::attention_scratch(keys.dim(0))});
+      context.scratch.take("attention.work", {cpu::attention_scratch(keys.dim(0), qkv.dim(3))});
   cpu::run(context, cpu::cached_attention, cpu::writes(out), cpu::updates(keys),
            cpu::updates(values), cpu::reads(qkv), heads, past, work);
 }

@@ -1,5 +1,6 @@
-// Attention by blocks of query rows, over BLAS: the scores of one block and one head exist at a
-// time, in memory of the thread that works on them, and only up to the diagonal.
+// Attention by blocks of query rows: the scores of one block and one head exist at a time, in
+// memory of the thread that works on them, and only up to the diagonal. Keys and values are packed
+// once for all blocks and heads that a thread computes with them.
 #include "ops/attention.h"
 
 #include <cmath>
@@ -13,7 +14,8 @@
 namespace dashlm::cpu {
 namespace {
 
-constexpr int64_t kBlock = 64;  // query rows at a time
+constexpr int64_t kBlock =
+    32;  // query rows at a time: of the block on the diagonal, half is wasted
 
 // Where the heads of one sequence lie.
 struct Layout {
@@ -60,8 +62,46 @@ float softmax_row(float* x, int64_t valid, int64_t count) {
   return max + std::log(sum);
 }
 
-float* scores_of_this_thread(const Tensor& work, int64_t positions) {
-  return work.f32() + omp_get_thread_num() * kBlock * positions;
+// What a thread works in: scores of a block, and packed keys and values.
+class Workspace {
+ public:
+  static int64_t floats(int64_t positions, int64_t width) {
+    return 2 * scores(positions) + packed(positions, width) + 2 * packed(width, positions);
+  }
+
+  Workspace(const Tensor& work, int64_t positions, int64_t width)
+      : next_(work.f32() + omp_get_thread_num() * floats(positions, width)),
+        positions_(positions),
+        width_(width) {}
+
+  float* scores() { return take(scores(positions_)); }  // (kBlock, positions)
+  PackedMatrix rows(ConstMatrix x) {                    // x (positions, width)
+    return {take(packed(positions_, width_)), positions_, width_, x};
+  }
+  PackedMatrix transposed(ConstMatrix x) {
+    return {take(packed(width_, positions_)), width_, positions_, x.transpose()};
+  }
+
+ private:
+  static int64_t scores(int64_t positions) { return aligned(kBlock * positions); }
+  static int64_t packed(int64_t k, int64_t n) { return aligned(PackedMatrix::floats(k, n)); }
+  static int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }  // to cache lines
+
+  float* take(int64_t floats) {
+    float* taken = next_;
+    next_ += floats;
+    return taken;
+  }
+
+  float* next_;
+  int64_t positions_, width_;
+};
+
+// Parts into which the blocks of a sequence are dealt out, for some parts to a thread.
+int64_t parts_of(int64_t sequences_and_heads, int64_t blocks) {
+  constexpr int64_t kPartsForThread = 4;
+  const int64_t wanted = kPartsForThread * max_threads();
+  return std::clamp<int64_t>(wanted / sequences_and_heads, 1, blocks);
 }
 
 // d_scores = P · (dP - rowsum(dO·O)) · scale, written over dP. P comes from the scores and the
@@ -90,8 +130,8 @@ void softmax_block_backward(float* scores, float* d_scores, int64_t rows, int64_
 
 }  // namespace
 
-int64_t attention_scratch(int64_t positions) {
-  return max_threads() * kBlock * positions;
+int64_t attention_scratch(int64_t positions, int64_t width) {
+  return max_threads() * Workspace::floats(positions, width);
 }
 
 void attention(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
@@ -99,22 +139,30 @@ void attention(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
   const Layout at(qkv, heads);
   const float* in = qkv.f32();
   const int64_t blocks = (at.length + kBlock - 1) / kBlock;
-  parallel_for(at.batch * at.query_heads * blocks, [&](int64_t item) {
-    const int64_t b = item / (at.query_heads * blocks);
-    const int64_t head = item / blocks % at.query_heads;
-    const int64_t begin = item % blocks * kBlock;
-    const int64_t rows = std::min(kBlock, at.length - begin);
-    const int64_t columns = begin + rows;
-    float* scores = scores_of_this_thread(work, at.length);
-    gemm(rows, columns, at.width, at.scale(), {at.query(in, b, begin, head), at.row},
-         {at.key(in, b, head / at.group), at.row, true}, 0, {scores, at.length});
+  const int64_t parts = parts_of(at.batch * at.kv_heads, blocks);
+  const auto block = [&](int64_t b, int64_t head, int64_t begin, const PackedMatrix& keys,
+                         const PackedMatrix& values, float* scores) {
+    const int64_t rows = std::min(kBlock, at.length - begin), columns = begin + rows;
+    gemm(rows, columns, at.width, at.scale(), {at.query(in, b, begin, head), at.row}, keys, 0,
+         {scores, at.length});
     float* lse = log_sum_exp.f32() + (b * at.query_heads + head) * at.length + begin;
     for (int64_t i = 0; i < rows; ++i) {
       lse[i] = softmax_row(scores + i * at.length, begin + i + 1, columns);
     }
-    gemm(rows, at.width, columns, 1, {scores, at.length},
-         {at.value(in, b, head / at.group), at.row}, 0,
+    gemm(rows, at.width, columns, 1, {scores, at.length}, values, 0,
          {at.output(out.f32(), b, begin, head), at.out_row()});
+  };
+  parallel_for(at.batch * at.kv_heads * parts, [&](int64_t item) {
+    const int64_t b = item / (at.kv_heads * parts), kv_head = item / parts % at.kv_heads;
+    Workspace workspace(work, at.length, at.width);
+    float* scores = workspace.scores();
+    const PackedMatrix keys = workspace.transposed({at.key(in, b, kv_head), at.row});
+    const PackedMatrix values = workspace.rows({at.value(in, b, kv_head), at.row});
+    for (int64_t head = kv_head * at.group; head < (kv_head + 1) * at.group; ++head) {
+      for (int64_t i = item % parts; i < blocks; i += parts) {
+        block(b, head, i * kBlock, keys, values, scores);
+      }
+    }
   });
 }
 
@@ -132,8 +180,10 @@ void attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& 
     const ConstMatrix value{at.value(in, b, kv_head), at.row};
     const Matrix d_key{at.key(d_in, b, kv_head), at.row};
     const Matrix d_value{at.value(d_in, b, kv_head), at.row};
-    float* scores = scores_of_this_thread(work.rows(0, 1), at.length);
-    float* d_scores = scores_of_this_thread(work.rows(1, 1), at.length);
+    Workspace workspace(work, at.length, at.width);
+    float *scores = workspace.scores(), *d_scores = workspace.scores();
+    const PackedMatrix keys = workspace.transposed(key), values = workspace.transposed(value);
+    const PackedMatrix key_rows = workspace.rows(key);
     for (int64_t t = 0; t < at.length; ++t) {
       std::fill_n(d_key.data + t * at.row, at.width, 0.0f);
       std::fill_n(d_value.data + t * at.row, at.width, 0.0f);
@@ -145,11 +195,10 @@ void attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& 
         const float* o = at.output(out.f32(), b, begin, head);
         const ConstMatrix d_o{at.output(d_out.f32(), b, begin, head), at.out_row()};
         const float* lse = log_sum_exp.f32() + (b * at.query_heads + head) * at.length + begin;
-        gemm(rows, columns, at.width, at.scale(), query, {key.data, at.row, true}, 0,
-             {scores, at.length});
-        gemm(rows, columns, at.width, 1, d_o, {value.data, at.row, true}, 0, {d_scores, at.length});
+        gemm(rows, columns, at.width, at.scale(), query, keys, 0, {scores, at.length});
+        gemm(rows, columns, at.width, 1, d_o, values, 0, {d_scores, at.length});
         softmax_block_backward(scores, d_scores, rows, begin, at, o, d_o.data, lse);
-        gemm(rows, at.width, columns, 1, {d_scores, at.length}, key, 0,
+        gemm(rows, at.width, columns, 1, {d_scores, at.length}, key_rows, 0,
              {at.query(d_in, b, begin, head), at.row});
         gemm(columns, at.width, rows, 1, {d_scores, at.length, true}, query, 1, d_key);
         gemm(columns, at.width, rows, 1, {scores, at.length, true}, d_o, 1, d_value);
@@ -174,7 +223,7 @@ void cached_attention(const Tensor& out, const Tensor& keys, const Tensor& value
     const int64_t head = item / blocks, begin = item % blocks * kBlock;
     const int64_t rows = std::min(kBlock, at.length - begin), columns = past + begin + rows;
     const int64_t kv_offset = head / at.group * at.width;
-    float* scores = scores_of_this_thread(work, positions);
+    float* scores = Workspace(work, positions, at.width).scores();
     gemm(rows, columns, at.width, at.scale(), {at.query(in, 0, begin, head), at.row},
          {keys.f32() + kv_offset, cache_row, true}, 0, {scores, positions});
     for (int64_t i = 0; i < rows; ++i) {

@@ -63,24 +63,32 @@ void share_out(int64_t count, const Body& body) {
 
 // --- Packing
 
-// B in panels as wide as a tile, (terms, columns of a tile) each.
-const float* pack_b(const Product& product, const Slice& slice, const MicroKernel& kernel) {
-  const ConstMatrix& b = product.b;
-  const int64_t width = kernel.columns, panels = (slice.columns + width - 1) / width;
+// A slice of B in panels as wide as a tile, (terms, columns of a tile) each.
+struct Panels {
+  const float* data;
+  int64_t terms;  // of a panel, of which a product may need the first only
+};
+
+// `columns` of B in all: the last panel may have fewer than the others.
+void pack_panel(const ConstMatrix& b, const Slice& slice, int64_t columns, int64_t panel,
+                float* packed) {
+  const MicroKernel& kernel = micro_kernel();
+  const int64_t first = panel * kernel.columns, column = slice.column + first;
+  float* to = packed + first * slice.terms;
+  if (b.transposed) {
+    const float* from = b.data + column * b.stride + slice.depth;
+    kernel.pack_transposed(from, b.stride, slice.terms, columns - column, to);
+  } else {
+    const float* from = b.data + slice.depth * b.stride + column;
+    kernel.pack_columns(from, b.stride, slice.terms, columns - column, to);
+  }
+}
+
+Panels pack_b(const Product& product, const Slice& slice, const MicroKernel& kernel) {
   float* packed = packed_b.memory();
-  share_out(panels, [&](int64_t panel) {
-    const int64_t column = slice.column + panel * width;
-    const int64_t columns = product.n - column;  // beyond those of the panel, mostly
-    float* to = packed + panel * width * slice.terms;
-    if (b.transposed) {
-      const float* from = b.data + column * b.stride + slice.depth;
-      kernel.pack_transposed(from, b.stride, slice.terms, columns, to);
-    } else {
-      const float* from = b.data + slice.depth * b.stride + column;
-      kernel.pack_columns(from, b.stride, slice.terms, columns, to);
-    }
-  });
-  return packed;
+  share_out((slice.columns + kernel.columns - 1) / kernel.columns,
+            [&](int64_t panel) { pack_panel(product.b, slice, product.n, panel, packed); });
+  return {packed, slice.terms};
 }
 
 // A band of A: rows [row, row + rows), `terms` terms.
@@ -195,22 +203,21 @@ struct Cut {
 };
 
 // Rows [row, row + rows) and columns [begin, end) of C, all terms of the slice.
-void multiply_part(const Product& product, const Slice& slice, const float* packed, int64_t row,
+void multiply_part(const Product& product, const Slice& slice, const Panels& panels, int64_t row,
                    int64_t rows, int64_t begin, int64_t end, const MicroKernel& kernel) {
-  const float* panels = packed + (begin - slice.column) * slice.terms;
+  const float* first = panels.data + (begin - slice.column) * panels.terms;
   int64_t done = 0;
   do {  // once at least: without terms C is beta · C
     const int64_t depth = slice.depth + done, terms = std::min(kDepth, slice.terms - done);
     const Band band = pack_a(product, row, rows, depth, terms, kernel);
-    multiply_band(product, band, begin, end, panels + done * kernel.columns,
-                  slice.terms * kernel.columns, depth == 0 ? product.beta : 1.0f, kernel);
+    multiply_band(product, band, begin, end, first + done * kernel.columns,
+                  panels.terms * kernel.columns, depth == 0 ? product.beta : 1.0f, kernel);
     done += kDepth;
   } while (done < slice.terms);
 }
 
-void multiply_slice(const Product& product, const Slice& slice) {
-  const MicroKernel& kernel = micro_kernel();
-  const float* packed = pack_b(product, slice, kernel);
+void multiply_slice(const Product& product, const Slice& slice, const Panels& panels,
+                    const MicroKernel& kernel) {
   const Cut cut(product, slice, kernel.columns);
   share_out(cut.bands * cut.groups, [&](int64_t item) {
     // The bands at the bottom first: of a triangle they are the longest.
@@ -219,18 +226,20 @@ void multiply_slice(const Product& product, const Slice& slice) {
     const int64_t begin = slice.column + item % cut.groups * cut.columns;
     int64_t end = std::min(begin + cut.columns, slice.column + slice.columns);
     if (product.lower) end = std::min(end, row + rows);
-    if (begin < end) multiply_part(product, slice, packed, row, rows, begin, end, kernel);
+    if (begin < end) multiply_part(product, slice, panels, row, rows, begin, end, kernel);
   });
 }
 
 void multiply(const Product& product) {
+  const MicroKernel& kernel = micro_kernel();
   const int64_t terms = std::clamp<int64_t>(product.k, 1, kMostTerms);
   const int64_t columns =
       kMostPacked / terms / MicroKernel::kMostColumns * MicroKernel::kMostColumns;
   for (int64_t column = 0; column < product.n; column += columns) {
     for (int64_t depth = 0; depth < std::max<int64_t>(product.k, 1); depth += terms) {
-      multiply_slice(product, {column, std::min(columns, product.n - column), depth,
-                               std::min(terms, product.k - depth)});
+      const Slice slice{column, std::min(columns, product.n - column), depth,
+                        std::min(terms, product.k - depth)};
+      multiply_slice(product, slice, pack_b(product, slice, kernel), kernel);
     }
   }
 }
@@ -261,6 +270,23 @@ void mirror(int64_t n, Matrix c) {
 void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
           Matrix c) {
   multiply({m, n, k, alpha, a, b, beta, c, false});
+}
+
+int64_t PackedMatrix::floats(int64_t k, int64_t n) {
+  const int64_t width = micro_kernel().columns;
+  return (n + width - 1) / width * width * k;
+}
+
+PackedMatrix::PackedMatrix(float* memory, int64_t k, int64_t n, ConstMatrix b)
+    : data_(memory), terms_(k) {
+  const int64_t width = micro_kernel().columns;
+  for (int64_t panel = 0; panel * width < n; ++panel) pack_panel(b, {0, n, 0, k}, n, panel, memory);
+}
+
+void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, const PackedMatrix& b,
+          float beta, Matrix c) {
+  multiply_slice({m, n, k, alpha, a, {}, beta, c, false}, {0, n, 0, k}, {b.data(), b.terms()},
+                 micro_kernel());
 }
 
 void symmetric_gemm(int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,

@@ -34,6 +34,24 @@ struct ConstMatrix {
 void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
           Matrix c);
 
+// An operand op(B) (k, n) that is packed once, for many products by the thread that packs it.
+class PackedMatrix {
+ public:
+  static int64_t floats(int64_t k, int64_t n);  // of `memory`, which is aligned to 64 bytes
+  PackedMatrix(float* memory, int64_t k, int64_t n, ConstMatrix b);
+
+  const float* data() const { return data_; }
+  int64_t terms() const { return terms_; }
+
+ private:
+  const float* data_;
+  int64_t terms_;
+};
+
+// gemm() by the calling thread, with the first k rows and n columns of a packed operand.
+void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, const PackedMatrix& b,
+          float beta, Matrix c);
+
 // The same for a product (n, n) that is symmetric up to rounding: its lower triangle is computed,
 // in little more than half the time, and mirrored.
 void symmetric_gemm(int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,

@@ -27,8 +27,8 @@ void rms_norm_backward(const Tensor& d_x, const Tensor& d_weight, const Tensor& 
 void rope(const Tensor& x, const Tensor& table, int64_t heads, RopeDirection direction,
           int64_t first_position);
 
-// Elements of one matrix of scores per thread, for sequences of `positions`.
-int64_t attention_scratch(int64_t positions);
+// Floats of all threads' work, for sequences of `positions` and heads of `width`.
+int64_t attention_scratch(int64_t positions, int64_t width);
 void attention(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
                const AttentionHeads& heads, const Tensor& work);
 void attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& out,
