@@ -14,8 +14,7 @@
 namespace dashlm::cpu {
 namespace {
 
-constexpr int64_t kBlock =
-    32;  // query rows at a time: of the block on the diagonal, half is wasted
+constexpr int64_t kBlock = 32;  // query rows at a time: half of a block on the diagonal is wasted
 
 // Where the heads of one sequence lie.
 struct Layout {

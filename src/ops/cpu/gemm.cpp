@@ -14,6 +14,9 @@ namespace {
 
 // A band of A, kDepth terms of it, is packed at once: 136 KiB, for a thread's L2 cache.
 constexpr int64_t kBandRows = 128;
+// From one packed row to the next: an odd number of cache lines, so that the rows of a tile, and
+// the tiles that are packed side by side, do not compete for the same set of the cache.
+constexpr int64_t kPackedRow = kDepth + 16;
 // As much of B is packed at once, for the L3 cache: 4 MiB of at most so many terms.
 constexpr int64_t kMostPacked = 1 << 20;
 constexpr int64_t kMostTerms = 1 << 13;
@@ -102,24 +105,32 @@ struct Band {
   const float* from_row(int64_t i) const { return data + (i - row) / tile_rows * tile_step; }
 };
 
-Band pack_a(const Product& product, int64_t row, int64_t rows, int64_t depth, int64_t terms,
-            const MicroKernel& kernel) {
-  constexpr int64_t kShort = 256;  // a stride at which A itself is read without loss
+// Whether tiles may read A where it lies. Transposed, its terms must be near to one another; else
+// its rows must not begin at like addresses, so that they compete for the same sets of the caches.
+bool is_read_in_place(const ConstMatrix& a) {
+  constexpr int64_t kNear = 256, kLike = 1024;  // floats
+  return a.transposed ? a.stride <= kNear : a.stride % kLike != 0;
+}
+
+Band band_of_a(const Product& product, int64_t row, int64_t rows, int64_t depth, int64_t terms,
+               const MicroKernel& kernel) {
   const ConstMatrix& a = product.a;
+  const OperandOrder order = a.transposed ? OperandOrder::by_depth : OperandOrder::by_row;
   const float* from = a.data + (a.transposed ? depth * a.stride + row : row * a.stride + depth);
-  if (a.transposed && a.stride <= kShort) {
-    return {row, rows, terms, from, kernel.rows, kernel.rows, a.stride, OperandOrder::by_depth};
+  if (is_read_in_place(a)) {
+    const int64_t step = kernel.rows * (a.transposed ? 1 : a.stride);
+    return {row, rows, terms, from, kernel.rows, step, a.stride, order};
   }
   const int64_t step = kernel.rows * kPackedRow;
   float* packed = packed_a.memory();
   if (a.transposed) {
     kernel.pack_by_depth(from, a.stride, terms, rows, packed, step);
-    return {row, rows, terms, packed, kernel.rows, step, kernel.rows, OperandOrder::by_depth};
+    return {row, rows, terms, packed, kernel.rows, step, kernel.rows, order};
   }
   for (int64_t i = 0; i < rows; ++i) {
     std::copy_n(from + i * a.stride, terms, packed + i * kPackedRow);
   }
-  return {row, rows, terms, packed, kernel.rows, step, 0, OperandOrder::by_row};
+  return {row, rows, terms, packed, kernel.rows, step, kPackedRow, order};
 }
 
 // --- Tiles
@@ -209,7 +220,7 @@ void multiply_part(const Product& product, const Slice& slice, const Panels& pan
   int64_t done = 0;
   do {  // once at least: without terms C is beta · C
     const int64_t depth = slice.depth + done, terms = std::min(kDepth, slice.terms - done);
-    const Band band = pack_a(product, row, rows, depth, terms, kernel);
+    const Band band = band_of_a(product, row, rows, depth, terms, kernel);
     multiply_band(product, band, begin, end, first + done * kernel.columns,
                   panels.terms * kernel.columns, depth == 0 ? product.beta : 1.0f, kernel);
     done += kDepth;

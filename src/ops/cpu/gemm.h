@@ -1,8 +1,8 @@
 // Products of fp32 matrices, the work of nearly all of a training step.
 //
-// C is computed tile by tile (micro_kernel.h). Before that its operands are copied ("packed") into
-// the order in which tiles read them: B once for all threads, a band of A by each thread that needs
-// it.
+// C is computed tile by tile (micro_kernel.h). Before that, operands are copied ("packed") into the
+// order in which tiles read them: B once for all threads; of A a band by each thread that needs it,
+// where tiles cannot read it well as it lies.
 //
 // An element is the sum of blocks of kDepth terms, each added up in order. How C is cut into tiles,
 // and which thread computes them, never shows in a result: it depends on neither the number of

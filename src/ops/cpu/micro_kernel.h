@@ -12,19 +12,15 @@ constexpr int64_t kDepth = 256;  // terms that a tile adds up at most, before C 
 
 // How the rows of A that a tile needs lie in memory: row i, term p at
 enum class OperandOrder {
-  by_row,    // i · kPackedRow + p
+  by_row,    // i · stride + p
   by_depth,  // p · stride + i
 };
-// An odd number of cache lines, so that the rows of a tile, and the tiles that are packed side by
-// side, do not compete for the same set of the cache.
-constexpr int64_t kPackedRow = kDepth + 16;
 
-// One tile: C = alpha · A·B + beta · C for A (rows, k), B (k, columns), C (rows, columns). `stride`
-// is that of by_depth. B is contiguous and aligned to 64 bytes. Where beta is 0, C is not read. The
-// k terms of an element are added one after the other, in every kernel and for every number of rows
-// alike.
-using TileProduct = void (*)(int64_t k, float alpha, const float* a, int64_t stride, const float* b,
-                             float beta, float* c, int64_t c_stride);
+// One tile: C = alpha · A·B + beta · C for A (rows, k), B (k, columns), C (rows, columns). The
+// rows of B follow one another, aligned to vectors. Where beta is 0, C is not read. The k terms of
+// an element are added one after the other, in every kernel and for every number of rows alike.
+using TileProduct = void (*)(int64_t k, float alpha, const float* a, int64_t a_stride,
+                             const float* b, float beta, float* c, int64_t c_stride);
 
 struct MicroKernel {
   static constexpr int64_t kMostRows = 8;

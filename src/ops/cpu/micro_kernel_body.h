@@ -55,8 +55,8 @@ void prefetch_tile(const float* c, int64_t c_stride) {
 
 // kWidth: vectors in a row.
 template <int kRows, int kWidth, OperandOrder kOrder>
-void tile_product(int64_t k, float alpha, const float* a, [[maybe_unused]] int64_t stride,
-                  const float* b, float beta, float* c, int64_t c_stride) {
+void tile_product(int64_t k, float alpha, const float* a, int64_t a_stride, const float* b,
+                  float beta, float* c, int64_t c_stride) {
   prefetch_tile<kRows, kWidth>(c, c_stride);
   Vector sum[kRows][kWidth] = {};
   for (int64_t p = 0; p < k; ++p) {
@@ -68,7 +68,7 @@ void tile_product(int64_t k, float alpha, const float* a, [[maybe_unused]] int64
 #pragma GCC unroll 8
     for (int i = 0; i < kRows; ++i) {
       const float element =
-          kOrder == OperandOrder::by_row ? a[i * kPackedRow + p] : a[p * stride + i];
+          kOrder == OperandOrder::by_row ? a[i * a_stride + p] : a[p * a_stride + i];
 #pragma GCC unroll 4
       for (int j = 0; j < kWidth; ++j) sum[i][j] += element * row_of_b[j];
     }
