@@ -12,19 +12,11 @@ class KernelsTest : public RunTest {
   // `dashlm devices --json`, where OpenBLAS by itself takes its kernels for Prescott.
   static Json kernels(const char* core_type, const char* instruction_set = nullptr) {
     const ProcessResult result = run({DASHLM_BINARY, "devices", "--json"}, [&] {
-      prepare(core_type);
+      fake_openblas_core(core_type);
       if (instruction_set) setenv("DASHLM_INSTRUCTION_SET", instruction_set, 1);
     });
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return Json::parse(result.output).at("cpu_kernels");
-  }
-
-  static void prepare(const char* core_type) {
-    setenv("LD_PRELOAD", DASHLM_FAKE_CORE, 1);
-    setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
-    unsetenv("OPENBLAS_CORETYPE");
-    unsetenv("DASHLM_INSTRUCTION_SET");
-    if (core_type) setenv("OPENBLAS_CORETYPE", core_type, 1);
   }
 
   static bool processor_is_older() { return kernels(nullptr).at("products") == "baseline"; }
@@ -51,7 +43,7 @@ TEST_F(KernelsTest, AUsersOwnChoiceIsRespectedAndSlowOnesWarnedOf) {
 TEST_F(KernelsTest, TheInstructionSetOfProductsCanBeChosen) {
   EXPECT_EQ(kernels(nullptr, "baseline").at("products"), "baseline");
   const ProcessResult wrong = run({DASHLM_BINARY, "devices"}, [] {
-    prepare(nullptr);
+    fake_openblas_core();
     setenv("DASHLM_INSTRUCTION_SET", "sse9", 1);
   });
   EXPECT_EQ(wrong.exit_code, 1);
@@ -60,7 +52,7 @@ TEST_F(KernelsTest, TheInstructionSetOfProductsCanBeChosen) {
 }
 
 TEST_F(KernelsTest, ARunTellsInItsLog) {
-  const ProcessResult result = run(train_command(), [] { prepare(nullptr); });
+  const ProcessResult result = run(train_command(), [] { fake_openblas_core(); });
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   const std::string log = read_file("run/log.txt");
   EXPECT_NE(log.find("CPU kernels: products "), std::string::npos) << log;

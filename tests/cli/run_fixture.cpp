@@ -93,6 +93,14 @@ ProcessResult RunTest::dashlm(const std::vector<std::string>& arguments) const {
   return testing::run(command);
 }
 
+void RunTest::fake_openblas_core(const char* core_type) {
+  setenv("LD_PRELOAD", DASHLM_FAKE_CORE, 1);
+  setenv("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0", 1);
+  unsetenv("OPENBLAS_CORETYPE");
+  unsetenv("DASHLM_INSTRUCTION_SET");
+  if (core_type) setenv("OPENBLAS_CORETYPE", core_type, 1);
+}
+
 std::vector<Json> RunTest::metrics(const std::string& run, const std::string& kind) {
   std::vector<Json> found;
   std::ifstream file(run + "/metrics.jsonl");

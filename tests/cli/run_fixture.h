@@ -37,6 +37,10 @@ class RunTest : public ::testing::Test {
   ProcessResult train(const std::vector<std::string>& extra = {}) const;
   ProcessResult dashlm(const std::vector<std::string>& arguments) const;
 
+  // In the environment of a process to be: OpenBLAS seems to choose its kernels for Prescott by
+  // itself (support/fake_openblas_core.cpp); `core_type`, if not null, is the user's own wish.
+  static void fake_openblas_core(const char* core_type = nullptr);
+
   // Lines of metrics.jsonl of one kind.
   static std::vector<Json> metrics(const std::string& run, const std::string& kind);
   // (step, loss, grad_norm) of every training step, as text that shows every bit.

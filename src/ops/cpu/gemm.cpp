@@ -42,13 +42,20 @@ class Buffer {
 thread_local Buffer packed_a((kBandRows + MicroKernel::kMostRows) * kPackedRow);
 thread_local Buffer packed_b(kMostPacked);
 
+// Threads for so many multiply-adds: one where others are at work already, or where waiting for
+// each other would take longer than the product.
+int64_t threads_for(int64_t multiply_adds) {
+  return omp_in_parallel() || multiply_adds < kWorthSharing ? 1 : max_threads();
+}
+
 struct Product {
   int64_t m, n, k;
   float alpha;
   ConstMatrix a, b;
   float beta;
   Matrix c;
-  bool lower;  // only what is needed of the lower triangle
+  bool lower = false;  // only what is needed of the lower triangle
+  int64_t threads = threads_for(m * n * k);
 };
 
 // A part of a product, whose share of B is packed at once: columns [column, column + columns) of C,
@@ -57,10 +64,9 @@ struct Slice {
   int64_t column, columns, depth, terms;
 };
 
-// parallel_for(), or a plain loop where threads are at work already.
 template <class Body>
-void share_out(int64_t count, const Body& body) {
-  if (count > 1 && !omp_in_parallel() && max_threads() > 1) return parallel_for(count, body);
+void share_out(int64_t threads, int64_t count, const Body& body) {
+  if (threads > 1 && count > 1) return parallel_for(count, body);
   for (int64_t i = 0; i < count; ++i) body(i);
 }
 
@@ -89,7 +95,8 @@ void pack_panel(const ConstMatrix& b, const Slice& slice, int64_t columns, int64
 
 Panels pack_b(const Product& product, const Slice& slice, const MicroKernel& kernel) {
   float* packed = packed_b.memory();
-  share_out((slice.columns + kernel.columns - 1) / kernel.columns,
+  const int64_t panels = (slice.columns + kernel.columns - 1) / kernel.columns;
+  share_out(product.threads, panels,
             [&](int64_t panel) { pack_panel(product.b, slice, product.n, panel, packed); });
   return {packed, slice.terms};
 }
@@ -193,8 +200,7 @@ struct Cut {
   Cut(const Product& product, const Slice& slice, int64_t width)
       : rows(kBandRows), columns((slice.columns + width - 1) / width * width) {
     constexpr int64_t kFewestRows = 32, kFewestPanels = 4, kPartsForThread = 4;
-    const bool alone = omp_in_parallel() || max_threads() == 1;
-    const int64_t wanted = alone ? 1 : kPartsForThread * max_threads();
+    const int64_t wanted = product.threads > 1 ? kPartsForThread * product.threads : 1;
     count(product.m, slice.columns);
     // Each group of columns packs the bands again, so shorter bands come first.
     while (bands * groups < wanted && rows > kFewestRows) {
@@ -230,7 +236,7 @@ void multiply_part(const Product& product, const Slice& slice, const Panels& pan
 void multiply_slice(const Product& product, const Slice& slice, const Panels& panels,
                     const MicroKernel& kernel) {
   const Cut cut(product, slice, kernel.columns);
-  share_out(cut.bands * cut.groups, [&](int64_t item) {
+  share_out(product.threads, cut.bands * cut.groups, [&](int64_t item) {
     // The bands at the bottom first: of a triangle they are the longest.
     const int64_t row = (cut.bands - 1 - item / cut.groups) * cut.rows;
     const int64_t rows = std::min(cut.rows, product.m - row);
@@ -256,10 +262,10 @@ void multiply(const Product& product) {
 }
 
 // Copies the lower triangle to the upper one.
-void mirror(int64_t n, Matrix c) {
+void mirror(int64_t n, int64_t threads, Matrix c) {
   constexpr int64_t kTile = 64;  // 16 KiB: both tiles stay in the L1 cache
   const int64_t tiles = (n + kTile - 1) / kTile;
-  share_out(tiles, [&](int64_t tile) {
+  share_out(threads, tiles, [&](int64_t tile) {
     const int64_t begin = (tiles - 1 - tile) * kTile, end = std::min(begin + kTile, n);
     for (int64_t j = 0; j < begin; j += kTile) {
       transpose(c.data + begin * c.stride + j, c.stride, end - begin, kTile,
@@ -280,7 +286,7 @@ void mirror(int64_t n, Matrix c) {
 
 void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
           Matrix c) {
-  multiply({m, n, k, alpha, a, b, beta, c, false});
+  multiply({m, n, k, alpha, a, b, beta, c});
 }
 
 int64_t PackedMatrix::floats(int64_t k, int64_t n) {
@@ -296,14 +302,14 @@ PackedMatrix::PackedMatrix(float* memory, int64_t k, int64_t n, ConstMatrix b)
 
 void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, const PackedMatrix& b,
           float beta, Matrix c) {
-  multiply_slice({m, n, k, alpha, a, {}, beta, c, false}, {0, n, 0, k}, {b.data(), b.terms()},
+  multiply_slice({m, n, k, alpha, a, {}, beta, c}, {0, n, 0, k}, {b.data(), b.terms()},
                  micro_kernel());
 }
 
 void symmetric_gemm(int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
                     Matrix c) {
   multiply({n, n, k, alpha, a, b, beta, c, true});
-  mirror(n, c);
+  mirror(n, threads_for(n * n * k), c);
 }
 
 }  // namespace dashlm::cpu

@@ -57,11 +57,13 @@ void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, const Pac
 void symmetric_gemm(int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
                     Matrix c);
 
+// Multiply-adds that are worth the threads' waiting for each other: some 10 µs of one of them.
+constexpr int64_t kWorthSharing = 1 << 20;
+
 // Calls body(s) for each of a stack of products: by one thread each where there are enough of them,
 // or they are too small to be shared by threads; else one after the other, all threads in each.
 template <class Body>
 void for_each_matrix(int64_t stack, int64_t multiply_adds_of_one, const Body& body) {
-  constexpr int64_t kWorthSharing = 1 << 20;  // multiply-adds: some 10 µs
   if (stack >= 4 * max_threads() || (stack > 1 && multiply_adds_of_one < kWorthSharing)) {
     return parallel_for(stack, body);
   }
