@@ -54,11 +54,11 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
   engine.initialize();
   const Batch batch = random_batch(config, communicator);
 
-  std::vector<double> step_s, update_s, communication_ms, peaks, ratios;
-  const double flops = engine.memory_plan().step_flops;
+  std::vector<double> step_s, update_s, communication_ms, peaks, rates, ratios;
   for (int64_t i = 0; i <= options.steps; ++i) {
     // Each step has a peak of its own beside it: the speed of a shared machine drifts.
     const double peak = measure_matmul_peak(*device, 2);
+    const double flops_before = engine.flops();
     const Timer timer;
     engine.forward_backward(batch);
     const double norm = engine.reduce().gradient_norm;
@@ -75,7 +75,9 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
     update_s.push_back(after_update - before_update);
     communication_ms.push_back(communication);
     peaks.push_back(peak);
-    ratios.push_back(flops / step_s.back() / peak);
+    // Of this very step: it may refresh all roots, some or none, and may come before `start`.
+    rates.push_back((engine.flops() - flops_before) / step_s.back());
+    ratios.push_back(rates.back() / peak);
   }
   if (communicator.rank() > 0) return 0;
   const double step = median(step_s);
@@ -87,7 +89,7 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
                  {"optimizer_ms", 1e3 * median(update_s)},
                  {"communication_ms", median(communication_ms)},
                  {"tokens_per_s", tokens / step},
-                 {"gflops", flops / step / 1e9},
+                 {"gflops", median(rates) / 1e9},
                  {"sgemm_peak_gflops", median(peaks) / 1e9},
                  {"ratio_to_peak", median(ratios)}});
   if (const double mfu = engine.utilisation(step); mfu > 0) result["mfu"] = mfu;

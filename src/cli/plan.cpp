@@ -64,7 +64,7 @@ void print_table(const Json& json) {
                                line["calls"].get<int64_t>(), with_separators(line["state_bytes"]),
                                line["products_per_update"].get<double>());
     }
-    std::cout << "\n";
+    std::cout << "(products and GFLOP of a step: the mean of those after optimizer.start)\n\n";
   }
   row("steps", with_separators(json["steps"]));
   row("micro-batches a step", with_separators(json["micro_batches"]));

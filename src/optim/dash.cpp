@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -105,6 +106,7 @@ std::vector<Tensor> Dash::state() const {
 
 // The host gives all work away before it looks at what became of the roots.
 void Dash::update(Context& context, const UpdateStep& step) {
+  if (context.planning()) return plan_updates(context);
   stopwatch_.restart();
   refreshed_.clear();
   for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, step);
@@ -116,7 +118,37 @@ void Dash::update(Context& context, const UpdateStep& step) {
     const Stopwatch::Phase phase(stopwatch_, context.device, "update");
     for (size_t i = 0; i < stacks_.size(); ++i) apply(context, i, step);
   }
-  if (!context.planning() && !refreshed_.empty()) check_failures(context);
+  if (!refreshed_.empty()) check_failures(context);
+}
+
+// Scratch memory is enough for an update before `start`, for the first one with roots and for any
+// later one, whatever it refreshes. FLOPs are those of an update after `start`, on average over the
+// f updates in which every root is refreshed once.
+void Dash::plan_updates(Context& context) {
+  const int64_t first = config_.first_update();
+  for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, {.update = first});
+  plan_refreshes(context);
+  for (size_t i = 0; i < stacks_.size(); ++i) apply(context, i, {.update = first});
+  const double flops = context.flops;
+  for (size_t i = 0; first > 1 && i < stacks_.size(); ++i) {
+    apply(context, i, {.update = first - 1});
+  }
+  context.flops = flops;
+}
+
+// How a few blocks are shared out to threads may take more scratch memory than many do, so each
+// part that `stagger` refreshes is walked through by itself.
+void Dash::plan_refreshes(Context& context) {
+  const int64_t first = config_.first_update();
+  const double before = context.flops;
+  refresh_all(context, first);
+  const double all = context.flops - before;
+  std::set<int64_t> phases;  // at most one for each block, however large f is
+  for (const Block& block : blocks_.blocks()) {
+    if (config_.stagger) phases.insert(phase_of(block, config_.frequency));
+  }
+  for (const int64_t phase : phases) refresh_phase(context, phase, first);
+  context.flops = before + all / static_cast<double>(config_.frequency);
 }
 
 UpdateTimes Dash::times() const {
@@ -170,19 +202,21 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
 // All roots at the first preconditioned update; later every f updates, or a part at each of them.
 void Dash::refresh_roots(Context& context, int64_t update) {
   const int64_t first = config_.first_update(), frequency = config_.frequency;
-  if (context.planning() || update == first) {
-    const double before = context.flops;
-    for (size_t i = 0; i < factor_stacks_.size(); ++i) {
-      refresh(context, {i, 0, std::ssize(factor_stacks_[i].ids)}, update);
-    }
-    // A plan counts what an update costs on average.
-    const double share = context.planning() ? 1.0 / static_cast<double>(frequency) : 1.0;
-    context.flops = before + share * (context.flops - before);
+  if (update == first) {
+    refresh_all(context, update);
   } else if (update > first && (config_.stagger || update % frequency == 0)) {
-    const int64_t phase = config_.stagger ? update % frequency : 0;
-    for (const FactorRange& range : blocks_.factors_of_phase(phase))
-      refresh(context, range, update);
+    refresh_phase(context, config_.stagger ? update % frequency : 0, update);
   }
+}
+
+void Dash::refresh_all(Context& context, int64_t update) {
+  for (size_t i = 0; i < factor_stacks_.size(); ++i) {
+    refresh(context, {i, 0, std::ssize(factor_stacks_[i].ids)}, update);
+  }
+}
+
+void Dash::refresh_phase(Context& context, int64_t phase, int64_t update) {
+  for (const FactorRange& range : blocks_.factors_of_phase(phase)) refresh(context, range, update);
 }
 
 void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {

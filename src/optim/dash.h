@@ -59,8 +59,12 @@ class Dash final : public Optimizer {
   template <class Body>
   void for_batches(const Context& context, const BlockStack& stack, const Body& body) const;
 
+  void plan_updates(Context& context);
+  void plan_refreshes(Context& context);
   void accumulate(Context& context, size_t stack, const UpdateStep& step);
   void refresh_roots(Context& context, int64_t update);
+  void refresh_all(Context& context, int64_t update);
+  void refresh_phase(Context& context, int64_t phase, int64_t update);
   void refresh(Context& context, const FactorRange& range, int64_t update);
   void check_failures(Context& context);
   void apply(Context& context, size_t stack, const UpdateStep& step);

@@ -54,6 +54,9 @@ class Optimizer {
   // Updates the weights from the gradients, which stay as they are. On a GPU the work is queued,
   // and waited for only where something must be known of it. Throws an Error with
   // ExitCode::diverged when the run cannot go on.
+  // When planning, `step` does not matter: the scratch memory taken is the most that any update of
+  // a run takes, and the FLOPs counted are those of an average update once all kinds of work have
+  // begun (Shampoo: from `start` on).
   virtual void update(Context& context, const UpdateStep& step) = 0;
   // Everything a checkpoint must hold, by name.
   virtual std::vector<Tensor> state() const = 0;

@@ -24,10 +24,12 @@ struct MemoryPlan {
   int64_t buckets = 0;  // room for what travels between ranks
   int64_t optimizer = 0;
   int64_t activations = 0;
-  int64_t scratch = 0;      // intermediate results within operations and layers
-  int64_t batch = 0;        // tokens, targets, losses, totals and RoPE tables
-  double step_flops = 0;    // averaged over steps, where some refresh roots and some do not
-  double update_flops = 0;  // of them the optimizer's
+  int64_t scratch = 0;  // intermediate results within operations and layers
+  int64_t batch = 0;    // tokens, targets, losses, totals and RoPE tables
+  // FLOPs of a step, where some refresh roots and some do not: the mean of those after
+  // optimizer.start. Those before it, which use no roots, take fewer.
+  double step_flops = 0;
+  double update_flops = 0;  // of them the optimizer's, with the norm of the gradient
 
   int64_t total() const {
     return weights + gradients + shard + buckets + optimizer + activations + scratch + batch;
@@ -97,6 +99,9 @@ class Engine {
   // What the optimizer updates: own blocks, with their places in own_weights() (flat f32).
   const Tensor& own_weights() const { return parameters_->own_weights(); }
   std::vector<Block> own_blocks() const;
+  // Counted since the engine was made, its plan included: the difference is what a step really
+  // took.
+  double flops() const { return context_.flops; }
   // Of a forward and a backward pass over one sequence, without what is computed twice.
   double sequence_flops() const { return sequence_flops_; }
   // Of the peak rate of all ranks' GPUs at train.precision, what steps of so many seconds make use

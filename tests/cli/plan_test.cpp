@@ -49,6 +49,20 @@ TEST_F(PlanTest, RanksShareOutAllParametersAndTheirState) {
   }
 }
 
+// Steps before optimizer.start use no roots and cost less; what is printed is a later one.
+TEST_F(PlanTest, FlopsDoNotDependOnTheStart) {
+  const auto flops = [&](int64_t start, int64_t frequency) {
+    Json config = default_config();
+    config["optimizer"] = {
+        {"type", "dash"}, {"block_size", 10}, {"start", start}, {"frequency", frequency}};
+    write_config(config);
+    return plan({})["flops_per_step"].get<double>();
+  };
+  EXPECT_EQ(flops(10, 1), flops(1, 1));
+  EXPECT_EQ(flops(-1, 4), flops(1, 4));
+  EXPECT_LT(flops(1, 4), flops(1, 1));
+}
+
 // The formula of docs/distributed.md, worked out by hand for the first line.
 TEST_F(PlanTest, EstimatesFollowTheDocumentedFormula) {
   const ProcessResult result =

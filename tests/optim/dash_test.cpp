@@ -201,6 +201,65 @@ TEST(Dash, StaggeringRefreshesEveryBlockOnceInFUpdates) {
 }
 
 TEST(Dash, BeforeTheStartItIsTheGraftingRule) {
+const InverseRootConfig kMethods[] = {
+    {EvdConfig{}}, {CoupledNewtonConfig{}}, {NewtonDbConfig{}}, {ChebyshevConfig{}}};
+
+// An update that takes more scratch memory than was planned is an error, so it is enough that all
+// of them are made.
+TEST(Dash, ThePlanCoversUpdatesBeforeAndAfterTheStart) {
+  // Many blocks: their directions take more scratch memory than the roots of some batches do.
+  const ParameterLayout many_blocks({{"w", {13 * 32, 32}, 0, 1}});
+  for (const InverseRootConfig& method : kMethods) {
+    for (const int64_t start : {-1, 1, 2, 5}) {
+      for (const bool stagger : {false, true}) {
+        OptimizerConfig config(OptimizerType::dash);
+        config.dash.block_size = 32;
+        config.dash.inverse_root = method;
+        config.dash.start = start;
+        config.dash.frequency = 3;
+        config.dash.stagger = stagger;
+        StepLab lab(config, many_blocks);
+        EXPECT_NO_THROW(lab.run(7)) << enum_name(method.type()) << ", start " << start;
+      }
+    }
+  }
+}
+
+// Ten factors are shared out to two threads, which take one at a time. Of a part of three the
+// threads work on all together, which takes more.
+TEST(Dash, ThePlanCoversThePartsThatStaggeringRefreshes) {
+  OptimizerConfig config(OptimizerType::dash);
+  config.dash.block_size = 256;
+  CoupledNewtonConfig method;
+  method.steps = 2;
+  config.dash.inverse_root.method = method;
+  config.dash.frequency = 2;
+  config.dash.stagger = true;
+  StepLab lab(config, ParameterLayout({{"w", {256, 5 * 256}, 0, 1}}));
+  EXPECT_NO_THROW(lab.run(3));
+}
+
+// Between two refreshes all updates are alike, so a period of f updates has the mean exactly.
+TEST(Dash, PlannedFlopsAreTheMeanOfUpdatesAfterTheStart) {
+  for (const InverseRootConfig& method : kMethods) {
+    for (const bool stagger : {false, true}) {
+      for (const int64_t start : {1, 4}) {
+        OptimizerConfig config = small_dash();
+        config.dash.inverse_root = method;
+        config.dash.frequency = 3;
+        config.dash.stagger = stagger;
+        config.dash.start = start;
+        StepLab lab(config);
+        double all = 0;
+        for (int64_t t = 1; t <= start; ++t) lab.flops_of_update(t);
+        for (int64_t t = start + 1; t <= start + 3; ++t) all += lab.flops_of_update(t);
+        EXPECT_NEAR(lab.planned_flops(), all / 3, 1e-9 * all)
+            << enum_name(method.type()) << ", start " << start << ", stagger " << stagger;
+      }
+    }
+  }
+}
+
   OptimizerConfig dash = small_dash(), adamw(OptimizerType::adamw);
   dash.dash.start = 100;
   StepLab a(dash), b(adamw);

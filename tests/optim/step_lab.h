@@ -28,6 +28,7 @@ class StepLab {
     build(config);
     optimizer_->update(context_, {});
     planned_bytes_ = state_.peak_bytes();
+    planned_flops_ = context_.flops;
     state_.commit();
     scratch_.commit();
     build(config);
@@ -38,6 +39,14 @@ class StepLab {
   const ParameterLayout& layout() const { return layout_; }
   Optimizer& optimizer() { return *optimizer_; }
   int64_t planned_bytes() const { return planned_bytes_; }
+  double planned_flops() const { return planned_flops_; }
+  // Of update `t`, as it is made.
+  double flops_of_update(int64_t t) {
+    const double before = context_.flops;
+    set_gradients(t);
+    update(t);
+    return context_.flops - before;
+  }
 
   // Gradients of update `t`: normally distributed, the same for every optimizer.
   void set_gradients(int64_t t, double scale = 1e-2) { fill(gradients_, t, scale); }
@@ -106,6 +115,7 @@ class StepLab {
   Tensor weights_, gradients_;
   std::unique_ptr<Optimizer> optimizer_;
   int64_t planned_bytes_ = 0;
+  double planned_flops_ = 0;
 };
 
 // DASH with blocks of 4 and full preconditioning of vectors.
