@@ -60,6 +60,12 @@ void spectral_root(Context& context, const Tensor& weights, const Tensor& larges
                   options);
 }
 
+void fail_above(Context& context, const Tensor& state, const Tensor& value, float limit) {
+  expect("fail_above", state, value.shape, DType::i32);
+  expect("fail_above", value, {state.dim(0)});
+  DASHLM_DISPATCH(context, fail_above, state, value, limit);
+}
+
 void store_roots(Context& context, const Tensor& roots, const Tensor& result,
                  const Tensor* multiplier, const Tensor& state) {
   expect("store_roots", roots, result.shape);

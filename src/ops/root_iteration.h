@@ -82,6 +82,9 @@ void spectral_root(Context& context, const Tensor& weights, const Tensor& larges
                    const Tensor& condition, const Tensor& values, const Tensor& unit,
                    const Tensor& state, const SpectralRoot& options);
 
+// Active blocks whose `value` (S) is above `limit`, or NaN, have failed.
+void fail_above(Context& context, const Tensor& state, const Tensor& value, float limit);
+
 // roots = multiplier (S) · result for every block whose result is finite; a zero block gets zero.
 // Blocks that failed, before or here, keep their roots. `multiplier` may be null: 1.
 void store_roots(Context& context, const Tensor& roots, const Tensor& result,

@@ -108,6 +108,33 @@ TEST(DivergingBlock, IsNoticedByItsResidual) {
   }
 }
 
+// The polynomial of degree 60 is 1e33 at such places; what is stored must be a root.
+TEST(IndefiniteBlock, IsNoticedByTheSizeOfTheChebyshevResult) {
+  const auto with_least = [](double least) {
+    std::vector<double> values = Spectrum::log_spaced(kOrder, 1e3);
+    values.back() = least;
+    return Spectrum(values, 3).matrix();
+  };
+  std::vector<float> minus_identity(kOrder * kOrder);
+  for (int64_t i = 0; i < kOrder; ++i) minus_identity[static_cast<size_t>(i * (kOrder + 1))] = -1;
+  for (const double exponent : {0.25, 0.5, 1.0}) {
+    for (const ScalingType scaling : {ScalingType::multi_power_iteration, ScalingType::bound}) {
+      ChebyshevConfig config;
+      config.scaling.type = scaling;
+      const RootRun run = run_roots(
+          {config},
+          {good_block(1), minus_identity, with_least(-0.5), with_least(-0.05), with_least(-1e-7)},
+          {.exponent = exponent});
+      EXPECT_EQ(run.reports[0].status, RootStatus::ok) << exponent;
+      for (const size_t block : {1u, 2u, 3u}) {
+        EXPECT_EQ(run.reports[block].status, RootStatus::failed) << exponent << ", " << block;
+        EXPECT_EQ(run.roots[block], std::vector<float>(kOrder * kOrder, -7.0f)) << block;
+      }
+      EXPECT_EQ(run.reports[4].status, RootStatus::ok) << "a rounding error below zero";
+    }
+  }
+}
+
 TEST(ConvergedBlock, StopsEarlyBesideOneThatDoesNot) {
   const std::vector<float> easy = Spectrum(Spectrum::log_spaced(kOrder, 2.0), 4).matrix();
   const RootRun run = run_roots({CoupledNewtonConfig{}},

@@ -98,6 +98,17 @@ void spectral_case(Run& run, const Size& s, const SpectralRoot& options) {
   });
 }
 
+// Below the limit, at it, above it and nowhere.
+void fail_above_case(Run& run, const Size& s) {
+  constexpr double kValues[] = {0.5, 2, 2.5, std::numeric_limits<double>::quiet_NaN()};
+  Doubles values;
+  for (int64_t i = 0; i < s.blocks; ++i) values.push_back(kValues[i % 4]);
+  const Tensor value = run.given("value", DType::f32, {s.blocks}, values);
+  const Tensor state =
+      states(run, s, {kActive, kActive, kActive, kActive, kActive | kLate, kZero, kZero});
+  run.compute([&](Context& c) { fail_above(c, state, value, 2.0f); });
+}
+
 void store_case(Run& run, const Size& s, bool multiply) {
   const Tensor result = mixed_blocks(run, "result", s);
   const Tensor roots = run.updated(run.normal("roots", DType::f32, s.matrices()), kExact);
@@ -150,6 +161,7 @@ void add_root_cases(Cases& cases, Sizes sizes) {
     add("newton_correction", " later", [=](Run& run) { correction_case(run, s, false); });
     add("restart_blocks", "", [=](Run& run) { restart_case(run, s); });
     add_spectral(cases, s);
+    add("fail_above", "", [=](Run& run) { fail_above_case(run, s); });
     add("store_roots", "", [=](Run& run) { store_case(run, s, false); });
     add("store_roots", " times a number", [=](Run& run) { store_case(run, s, true); });
     add("report_roots", " iterative", [=](Run& run) { report_case(run, s, true); });

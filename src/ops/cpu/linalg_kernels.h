@@ -57,6 +57,7 @@ void restart_blocks(const Tensor& state);
 void spectral_root(const Tensor& weights, const Tensor& largest, const Tensor& condition,
                    const Tensor& values, const Tensor& unit, const Tensor& state,
                    const SpectralRoot& options);
+void fail_above(const Tensor& state, const Tensor& value, float limit);
 void store_roots(const Tensor& roots, const Tensor& result, const Tensor* multiplier,
                  const Tensor& state);
 void report_roots(const RootReports& reports, const Tensor& state, const Tensor& unit,

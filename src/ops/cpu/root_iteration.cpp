@@ -175,6 +175,13 @@ void spectral_root(const Tensor& weights, const Tensor& largest, const Tensor& c
   });
 }
 
+void fail_above(const Tensor& state, const Tensor& value, float limit) {
+  for (int64_t s = 0; s < state.elements(); ++s) {
+    int32_t& flags = state.i32()[s];
+    if ((flags & kActive) && !(value.f32()[s] <= limit)) flags = kFailed;
+  }
+}
+
 void store_roots(const Tensor& roots, const Tensor& result, const Tensor* multiplier,
                  const Tensor& state) {
   const int64_t size = roots.dim(1) * roots.dim(2);

@@ -102,6 +102,7 @@ void restart_blocks(Context& context, const Tensor& state);
 void spectral_root(Context& context, const Tensor& weights, const Tensor& largest,
                    const Tensor& condition, const Tensor& values, const Tensor& unit,
                    const Tensor& state, const SpectralRoot& options);
+void fail_above(Context& context, const Tensor& state, const Tensor& value, float limit);
 void store_roots(Context& context, const Tensor& roots, const Tensor& result,
                  const Tensor* multiplier, const Tensor& state);
 void report_roots(Context& context, const RootReports& reports, const Tensor& state,

@@ -163,6 +163,14 @@ __global__ void spectral_root_kernel(int64_t blocks, int64_t n, float* weights, 
   }
 }
 
+// --- fail_above
+
+__global__ void fail_above_kernel(int64_t blocks, int32_t* state, const float* value, float limit) {
+  for (int64_t s = first_element(); s < blocks; s += element_step()) {
+    if ((state[s] & kActive) && !(value[s] <= limit)) state[s] = kFailed;
+  }
+}
+
 // --- store_roots
 
 __global__ void judge_roots(int64_t blocks, int32_t* state, const int32_t* largest,
@@ -270,6 +278,12 @@ void spectral_root(Context& context, const Tensor& weights, const Tensor& larges
   launch(stream_of(context), spectral_root_kernel, for_elements(blocks * kThreads), blocks,
          values.dim(1), weights.f32(), largest.f32(), condition.f32(), values.f32(), unit.f32(),
          state.i32(), options);
+}
+
+void fail_above(Context& context, const Tensor& state, const Tensor& value, float limit) {
+  if (context.planning()) return;
+  launch(stream_of(context), fail_above_kernel, for_elements(state.elements()), state.elements(),
+         state.i32(), value.f32(), limit);
 }
 
 void store_roots(Context& context, const Tensor& roots, const Tensor& result,

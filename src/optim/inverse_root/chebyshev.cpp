@@ -4,6 +4,12 @@
 //   B_K = c_K·I,  B_k = c_k·I + 2X·B_{k+1} - B_{k+2},  result = c_0·I + X·B_1 - B_2
 //
 // and multiplied by s^(-e), which the published code leaves out.
+//
+// Where eigenvalues of X lie in [-1, 1], the result's are at most c = Σ|c_k| in magnitude, since
+// |T_k| <= 1 there, and its Frobenius norm is at most √n·c. An eigenvalue outside, of a matrix that
+// is indefinite or larger than s, is multiplied by up to T_K(x), which grows like (2|x|)^K. So a
+// result of twice that norm, which leaves room for rounding errors, is no root: the block has
+// failed.
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -53,6 +59,8 @@ class Chebyshev final : public StackRoot {
   void prepare(double exponent) override {
     if (exponent == fitted_exponent_) return;
     coefficients_ = fit(exponent, config_.ridge, config_.degree);
+    largest_value_ = 0;
+    for (const float c : coefficients_) largest_value_ += std::fabs(c);
     fitted_exponent_ = exponent;
   }
 
@@ -84,13 +92,22 @@ class Chebyshev final : public StackRoot {
                         .state = &batch.state});
       std::swap(b, before);
     }
+    fail_if_out_of_range(context, batch, b.values);
     return {b.values, 1.0};
   }
 
  private:
+  void fail_if_out_of_range(Context& context, const RootBatch& batch, const Tensor& result) const {
+    const Tensor norm = context.scratch.take("chebyshev.norm", batch.scale.shape);
+    frobenius_norm(context, norm, result);
+    const double most = std::sqrt(static_cast<double>(result.dim(1))) * largest_value_;
+    fail_above(context, batch.state, norm, static_cast<float>(2 * most));
+  }
+
   const ChebyshevConfig config_;
   double fitted_exponent_ = 0;
   std::vector<float> coefficients_;
+  double largest_value_ = 0;  // Σ|c_k|
 };
 
 }  // namespace
