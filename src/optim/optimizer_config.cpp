@@ -2,6 +2,7 @@
 
 #include <fnmatch.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -36,18 +37,34 @@ void OptimizerConfig::describe(Schema& schema) {
   }
 }
 
+namespace {
+
+// What follows the last "=" of "pattern=factor".
+double factor_of(const std::string& rule) {
+  constexpr double kMost = 1e6;  // far beyond use; finite in fp32 with any train.lr
+  const size_t equals = rule.rfind('=');
+  const std::string text = equals == std::string::npos ? "" : rule.substr(equals + 1);
+  char* end = nullptr;
+  errno = 0;
+  const double factor = std::strtod(text.c_str(), &end);
+  require(!text.empty() && *end == 0,
+          "optimizer.lr_scale: \"{}\" is not of the form pattern=factor", rule);
+  // 1e-400 would be read as 0, which freezes. NaN is at least nothing.
+  require(errno == 0 && factor >= 0 && factor <= kMost,
+          "optimizer.lr_scale: the factor of \"{}\" must be at least 0 and at most {}", rule,
+          kMost);
+  return factor;
+}
+
+}  // namespace
+
 std::vector<double> lr_multipliers(const ParameterLayout& layout,
                                    const std::vector<std::string>& rules) {
   std::vector<double> multipliers(layout.parameters().size(), 1.0);
   for (const std::string& rule : rules) {
     const size_t equals = rule.rfind('=');
     const std::string pattern = rule.substr(0, equals);
-    char* end = nullptr;
-    const double factor =
-        equals == std::string::npos ? -1 : std::strtod(rule.c_str() + equals + 1, &end);
-    require(
-        equals != std::string::npos && *end == 0 && end != rule.c_str() + equals + 1 && factor >= 0,
-        "optimizer.lr_scale: \"{}\" is not of the form pattern=factor with factor >= 0", rule);
+    const double factor = factor_of(rule);
     bool matched = false;
     for (size_t i = 0; i < multipliers.size(); ++i) {
       if (fnmatch(pattern.c_str(), layout.parameters()[i].name.c_str(), 0) != 0) continue;

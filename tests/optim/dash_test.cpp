@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/expect_error.h"
 #include "optim/step_lab.h"
 
 namespace dashlm::testing {
@@ -200,7 +201,6 @@ TEST(Dash, StaggeringRefreshesEveryBlockOnceInFUpdates) {
   EXPECT_EQ(changes, std::vector<int>(changes.size(), 1));
 }
 
-TEST(Dash, BeforeTheStartItIsTheGraftingRule) {
 const InverseRootConfig kMethods[] = {
     {EvdConfig{}}, {CoupledNewtonConfig{}}, {NewtonDbConfig{}}, {ChebyshevConfig{}}};
 
@@ -260,6 +260,7 @@ TEST(Dash, PlannedFlopsAreTheMeanOfUpdatesAfterTheStart) {
   }
 }
 
+TEST(Dash, BeforeTheStartItIsTheGraftingRule) {
   OptimizerConfig dash = small_dash(), adamw(OptimizerType::adamw);
   dash.dash.start = 100;
   StepLab a(dash), b(adamw);
@@ -368,9 +369,11 @@ TEST(Dash, LearningRateMultipliers) {
     }
   }
   OptimizerConfig wrong(OptimizerType::adamw);
-  for (const char* rule : {"z=1", "a", "a=x", "a=-1"}) {
+  for (const char* rule : {"z=1", "a", "a=", "a=x", "a=1x", "a=-1", "a=inf", "a=1e400", "a=1e-400",
+                           "a=nan", "a=-inf", "a=2e6"}) {
     wrong.lr_scale = {rule};
-    EXPECT_THROW(StepLab{wrong}, Error) << rule;
+    const char* named = rule[0] == 'z' ? "\"z\"" : rule;
+    expect_bad_input({"optimizer.lr_scale", named}, [&] { StepLab{wrong}; });
   }
 }
 
