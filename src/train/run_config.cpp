@@ -34,8 +34,13 @@ void TrainConfig::describe(Schema& s) {
 void EvalConfig::describe(Schema& s) {
   s.field("every", every, "steps from one validation to the next; 0: none during training", {0});
   s.field("batches", batches,
-          "validation batches (of train.micro_batch sequences) each time; 0: all", {0});
-  s.field("final", final, "use the whole validation set at the end of the run");
+          "validation batches (of train.batch sequences, whatever train.micro_batch) each time; 0: "
+          "all",
+          {0});
+  s.field(
+      "final", final,
+      "use the whole validation set at the end of the run; a validation that is due at the last "
+      "step is left to it");
 }
 
 void CheckpointConfig::describe(Schema& s) {

@@ -113,7 +113,8 @@ int Trainer::run() {
       engine_.settle();
       require_same_weights(communicator_, engine_.device(), engine_.layout(), engine_.weights());
     }
-    if (due(config_.eval.every) && state_.step < config_.train.steps) validate_during_training();
+    const bool last = state_.step == config_.train.steps;  // which the final validation may follow
+    if (due(config_.eval.every) && !(last && config_.eval.final)) validate_during_training();
     if (due(config_.checkpoint.every)) save();
     if (communicator_.size() == 1) stop_asked_ = stop_signal() != 0;
     if (stop_asked_) return stop();
@@ -223,10 +224,10 @@ bool Trainer::accept(double loss, double norm) {
 }
 
 double Trainer::validate(int64_t batches) {
-  const int64_t micro = config_.train.micro_batch;
-  const bool all = batches > val_tokens_->size() / micro;  // else the product stays small
+  const int64_t batch = config_.train.batch;
+  const bool all = batches > val_tokens_->size() / batch;  // else the product stays small
   const SequentialBatches validation(*val_tokens_, config_.model.seq_len, engine_.micro_batch(),
-                                     all ? 0 : batches * micro, communicator_.rank(),
+                                     all ? 0 : batches * batch, communicator_.rank(),
                                      communicator_.size());
   LossSum loss;
   for (int64_t i = 0; i < validation.batches(); ++i) loss += engine_.evaluate(validation.at(i));

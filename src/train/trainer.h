@@ -39,7 +39,8 @@ class Trainer {
   void report_statistics();
   // Saves and returns the exit code, once a signal has reached any rank.
   int stop();
-  // The mean loss over `batches` validation batches; 0: over all of them.
+  // The mean loss over `batches` times train.batch validation sequences, whatever the micro-batch;
+  // 0: over all of them.
   double validate(int64_t batches);
   void validate_during_training();
   void finish();

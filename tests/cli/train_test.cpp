@@ -81,6 +81,30 @@ TEST_F(TrainTest, MicroBatchesAddUpToTheBatch) {
   }
 }
 
+TEST_F(TrainTest, ValidationDoesNotDependOnTheMicroBatch) {
+  std::vector<std::vector<Json>> runs;
+  for (const char* micro : {"1", "3", "8"}) {
+    const std::string run = path(std::string("micro") + micro);
+    ASSERT_EQ(train({"--out", run, "--set", std::string("train.micro_batch=") + micro, "--set",
+                     "eval.batches=1"})
+                  .exit_code,
+              0);
+    runs.push_back(metrics(run, "eval"));
+    ASSERT_EQ(runs.back().size(), 3u);
+    for (size_t i = 0; i < 3; ++i) {
+      const double loss = runs[0][i]["val_loss"];
+      EXPECT_NEAR(runs.back()[i]["val_loss"].get<double>(), loss, 2e-5 * loss) << micro;
+    }
+  }
+}
+
+TEST_F(TrainTest, ValidatesAtTheLastStepUnlessTheFinalValidationDoes) {
+  ASSERT_EQ(train({"--set", "eval.final=false"}).exit_code, 0);
+  const auto evaluations = metrics(out(), "eval");
+  ASSERT_EQ(evaluations.size(), 4u);
+  EXPECT_EQ(evaluations.back()["step"], 24);
+}
+
 // What eval computes in is what the run did.
 TEST_F(TrainTest, Bf16TrainsAlmostAsFp32AndEvalRepeatsIt) {
   ASSERT_EQ(train({"--out", path("fp32")}).exit_code, 0);
