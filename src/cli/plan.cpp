@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/log.h"
 #include "cli/commands.h"
 #include "cli/plan_ranks.h"
 #include "config/config.h"
@@ -79,6 +80,7 @@ void print_table(const Json& json) {
 
 void plan(const Options& options) {
   const RunConfig config = load_run_config(options.config, options.overrides);
+  for (const std::string& warning : config.warnings()) spdlog::warn("{}", warning);
   const auto device = open_device(config.device, static_cast<int>(config.threads));
   LoneCommunicator alone;
   const Engine engine(*device, config, alone);

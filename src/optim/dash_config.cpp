@@ -53,7 +53,10 @@ void DashConfig::describe(Schema& s) {
           {-1});
   s.field("stagger", stagger,
           "refresh a part of the blocks at each update instead of all of them every f updates");
-  s.field("momentum", momentum, "mu: decay of the velocity; 0: none", {0.0, kBelowOne});
+  s.field("momentum", momentum,
+          "mu: decay of the velocity, which multiplies the effective learning rate by 1 / (1 - "
+          "mu); 0: none",
+          {0.0, kBelowOne});
   s.field("nesterov", nesterov, "with momentum: step along P + mu M instead of M");
   s.field("weight_decay", weight_decay, "decoupled weight decay", {0.0, 1e3});
   s.field("decay_vectors", decay_vectors, "decay 1-D parameters too");

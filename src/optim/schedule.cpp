@@ -19,19 +19,39 @@ void Schedule::describe(Schema& schema) {
   schema.field("schedule", type, "shape of the learning rate over the run");
   schema.field("warmup_steps", warmup_steps, "steps of warm-up; -1: a tenth of all steps", {-1});
   schema.field("decay_steps", decay_steps,
-               "wsd: steps of decay at the end; -1: a fifth of all steps", {-1});
+               "wsd: steps of decay at the end; -1: a fifth of all steps, at least one", {-1});
   schema.field("lr_start", start, "one_cycle: the first rate, as a multiple of the peak", {0, 1});
   schema.field("lr_final", final, "the last rate, as a multiple of the peak", {0, 1});
 }
 
 void Schedule::resolve(int64_t steps) {
   if (warmup_steps < 0) warmup_steps = steps / 10;
-  if (decay_steps < 0) decay_steps = steps / 5;
+  if (decay_steps < 0) {
+    const bool decays = type == ScheduleType::wsd && warmup_steps < steps;
+    decay_steps = std::max<int64_t>(steps / 5, decays ? 1 : 0);
+  }
   require(warmup_steps <= steps, "train.warmup_steps = {} is more than train.steps = {}",
           warmup_steps, steps);
   require(type != ScheduleType::wsd || warmup_steps + decay_steps <= steps,
           "train.warmup_steps = {} and train.decay_steps = {} do not fit into train.steps = {}",
           warmup_steps, decay_steps, steps);
+}
+
+std::string Schedule::warning(int64_t steps) const {
+  if (type == ScheduleType::constant || final == 1.0) return "";
+  if (warmup_steps == steps) {
+    return fmt::format(
+        "the learning rate never falls to train.lr_final = {}: train.warmup_steps = {} are all of "
+        "train.steps; set fewer",
+        final, warmup_steps);
+  }
+  if (type == ScheduleType::wsd && decay_steps == 0) {
+    return fmt::format(
+        "the learning rate never falls to train.lr_final = {}: train.decay_steps is 0; set it to "
+        "the steps that the decay is to take",
+        final);
+  }
+  return "";
 }
 
 double Schedule::at(int64_t step, int64_t steps) const {

@@ -76,6 +76,15 @@ void RunConfig::resolve() {
   train.schedule.resolve(train.steps);
 }
 
+std::vector<std::string> RunConfig::warnings() const {
+  std::vector<std::string> found = {train.schedule.warning(train.steps)};
+  if (optimizer.type != OptimizerType::adamw) {
+    found.push_back(optimizer.dash.inverse_root.warning());
+  }
+  std::erase(found, "");
+  return found;
+}
+
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
   Json json = load_config_json(path);
   for (const std::string& assignment : overrides) apply_override(json, assignment);

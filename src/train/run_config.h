@@ -58,6 +58,8 @@ struct RunConfig {
   void describe(Schema& schema);
   // Fills in values that follow from others and checks across sections.
   void resolve();
+  // Sentences about values that do not do what they seem to. After resolve().
+  std::vector<std::string> warnings() const;
 };
 
 // Reads, overrides ("section.key=value" each) and resolves.

@@ -96,6 +96,9 @@ void Trainer::describe_run() const {
                communicator_.size() > 1 ? " (of this rank)" : "");
   spdlog::info("{} training tokens in {} sequences of {}", train_tokens_.size(), order_.sequences(),
                config_.model.seq_len);
+  for (const std::string& warning : config_.warnings()) {
+    if (leads()) spdlog::warn("{}", warning);
+  }
   if (leads() && communicator_.size() > config_.train.batch) {
     spdlog::warn("a step has {} sequences: {} of the {} ranks have none to compute",
                  config_.train.batch, communicator_.size() - config_.train.batch,

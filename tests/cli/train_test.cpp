@@ -105,6 +105,19 @@ TEST_F(TrainTest, ValidatesAtTheLastStepUnlessTheFinalValidationDoes) {
   EXPECT_EQ(evaluations.back()["step"], 24);
 }
 
+TEST_F(TrainTest, WarnsOfValuesThatDoNotDoWhatTheySeemTo) {
+  const auto expect_warning = [&](const std::string& set, const std::string& words) {
+    std::filesystem::remove_all(out());
+    const ProcessResult result = train({"--set", "train.steps=2", "--set", set});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_NE(result.errors.find(words), std::string::npos) << result.errors;
+  };
+  expect_warning("train.warmup_steps=2", "train.lr_final");
+  expect_warning(
+      R"(optimizer={"type":"shampoo","inverse_root":{"type":"evd","eigenvalue_heuristic":"abs"}})",
+      "optimizer.inverse_root.ridge = 1e-10 has no effect");
+}
+
 // What eval computes in is what the run did.
 TEST_F(TrainTest, Bf16TrainsAlmostAsFp32AndEvalRepeatsIt) {
   ASSERT_EQ(train({"--out", path("fp32")}).exit_code, 0);

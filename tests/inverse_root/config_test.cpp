@@ -50,6 +50,18 @@ TEST(InverseRootConfig, IsWrittenAsItIsRead) {
   }
 }
 
+TEST(InverseRootConfig, WarnsOfARidgeWithoutEffect) {
+  const auto warning = [](const std::string& keys) {
+    return parse(R"({"type": "evd", "eigenvalue_heuristic": )" + keys + "}").warning();
+  };
+  EXPECT_THAT(warning(R"("abs", "double_ridge": false, "ridge": 0.5)"),
+              ::testing::HasSubstr("optimizer.inverse_root.ridge = 0.5 has no effect"));
+  EXPECT_EQ(warning(R"("abs", "double_ridge": false, "ridge": 0)"), "");
+  EXPECT_EQ(warning(R"("abs", "double_ridge": true)"), "");
+  EXPECT_EQ(warning(R"("abs_plus_eps", "double_ridge": false)"), "");
+  EXPECT_EQ(parse(R"({"type": "newton_db", "ridge": 1})").warning(), "");
+}
+
 TEST(Exponents, AreRefusedByMethodsThatCannot) {
   const auto check = [](const char* type, double e) {
     make_inverse_root(parse(fmt::format(R"({{"type": "{}"}})", type)))->check_exponent(e);

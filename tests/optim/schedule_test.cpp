@@ -136,6 +136,40 @@ TEST(Schedule, ResolvesDefaults) {
   EXPECT_EQ(none.decay_steps, 0);
 }
 
+TEST(Schedule, WsdDecaysInShortRunsToo) {
+  for (int64_t steps = 1; steps <= 12; ++steps) {
+    Schedule schedule{.type = ScheduleType::wsd};
+    schedule.resolve(steps);
+    EXPECT_EQ(schedule.decay_steps, std::max<int64_t>(1, steps / 5));
+    EXPECT_NEAR(schedule.at(steps - 1, steps), 0.1, kTolerance) << steps;
+    EXPECT_EQ(schedule.warning(steps), "");
+  }
+}
+
+TEST(Schedule, WarnsWhereTheRateNeverFalls) {
+  const auto warning = [](Schedule schedule, int64_t steps) {
+    schedule.resolve(steps);
+    const bool falls = std::fabs(schedule.at(steps - 1, steps) - schedule.final) < kTolerance;
+    EXPECT_EQ(schedule.warning(steps).empty(), falls || schedule.type == ScheduleType::constant);
+    return schedule.warning(steps);
+  };
+  for (const ScheduleType type : kTypes) {
+    for (const int64_t steps : {1, 3, 10}) {
+      const std::string all_warmup =
+          warning({.type = type, .warmup_steps = steps, .decay_steps = 0}, steps);
+      if (type != ScheduleType::constant) {
+        EXPECT_THAT(all_warmup, ::testing::HasSubstr("train.warmup_steps = "));
+      }
+      EXPECT_EQ(warning({.type = type, .warmup_steps = steps - 1, .decay_steps = 1}, steps), "");
+      EXPECT_EQ(warning({.type = type}, steps), "");
+      EXPECT_EQ(warning({.type = type, .warmup_steps = steps, .decay_steps = 0, .final = 1}, steps),
+                "");
+    }
+  }
+  EXPECT_THAT(warning({.type = ScheduleType::wsd, .decay_steps = 0}, 10),
+              ::testing::HasSubstr("train.decay_steps is 0"));
+}
+
 TEST(Schedule, RefusesPhasesThatDoNotFit) {
   expect_bad_input({"train.warmup_steps = 11", "train.steps = 10"}, [] {
     Schedule schedule{.warmup_steps = 11};

@@ -1,5 +1,7 @@
 #include "optim/inverse_root/config.h"
 
+#include "base/error.h"
+
 namespace dashlm {
 namespace {
 
@@ -40,8 +42,10 @@ void EvdConfig::describe(Schema& schema) {
                "absolute: the ridge itself is added; relative: ridge times the largest eigenvalue");
   schema.field("double_ridge", double_ridge,
                "add the ridge to the matrix as well, as DASH does; Distributed Shampoo does not");
-  schema.field("eigenvalue_heuristic", heuristic,
-               "what becomes of eigenvalues that are not positive");
+  schema.field(
+      "eigenvalue_heuristic", heuristic,
+      "what becomes of eigenvalues that are not positive; abs does not add the ridge, so that "
+      "it counts only with double_ridge");
   schema.field("precision", precision,
                "of the decomposition; a block that fails is redone in float64");
 }
@@ -71,6 +75,17 @@ void ChebyshevConfig::describe(Schema& schema) {
                {0.0, 1e30});
   schema.field("ridge_type", ridge_type, kRidgeTypeHelp);
   schema.section("scaling", scaling, "what the matrix is divided by first");
+}
+
+std::string InverseRootConfig::warning() const {
+  const auto* evd = std::get_if<EvdConfig>(&method);
+  if (!evd || evd->heuristic != EigenvalueHeuristic::abs || evd->double_ridge || evd->ridge == 0) {
+    return "";
+  }
+  return fmt::format(
+      "optimizer.inverse_root.ridge = {} has no effect, since eigenvalue_heuristic is \"abs\" and "
+      "double_ridge is false; choose \"abs_plus_eps\", or set ridge to 0",
+      evd->ridge);
 }
 
 void InverseRootConfig::describe(Schema& schema) {

@@ -5,6 +5,7 @@
 // Only the keys of the chosen type are described, so any other is an unknown key.
 #pragma once
 
+#include <string>
 #include <variant>
 
 #include "config/schema.h"
@@ -108,6 +109,8 @@ struct InverseRootConfig {
   using Method = std::variant<EvdConfig, CoupledNewtonConfig, NewtonDbConfig, ChebyshevConfig>;
   Method method = NewtonDbConfig{};
 
+  // A sentence about values that have no effect; "" if there is none.
+  std::string warning() const;
   InverseRootType type() const { return static_cast<InverseRootType>(method.index()); }
   void describe(Schema& schema);
 };
