@@ -122,7 +122,7 @@ estimate
 trained=()
 for optimizer in "${optimizers[@]}"; do
   say "Training: $optimizer"
-  $dashlm train configs/quickstart-"$optimizer".json --out "$runs/$optimizer" "${settings[@]}" --resume
+  $dashlm train configs/quickstart-"$optimizer".json --out "$runs/$optimizer" "${settings[@]}" --resume-or-start
   trained+=("$optimizer")
   draw_curves "${trained[@]}"
 done

@@ -16,8 +16,14 @@ struct Options {
   std::string config, out;
   std::vector<std::string> overrides;
   bool resume = false;
+  bool resume_or_start = false;
   bool quiet = false;
 };
+
+RunStart start_of(const Options& options) {
+  if (options.resume) return RunStart::resume;
+  return options.resume_or_start ? RunStart::resume_or_start : RunStart::anew;
+}
 
 int train(const Options& options, Communicator& communicator) {
   RunConfig config = load_run_config(options.config, options.overrides);
@@ -26,7 +32,7 @@ int train(const Options& options, Communicator& communicator) {
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   const auto ranks = for_device(communicator, *device);
   spdlog::info("{}; {}", device->description(), ranks->description());
-  return Trainer(*device, config, options.resume, *ranks).run();
+  return Trainer(*device, config, start_of(options), *ranks).run();
 }
 
 }  // namespace
@@ -39,8 +45,13 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   command->add_option("--out", options->out, "directory of the run")->type_name("DIR");
-  command->add_flag("--resume", options->resume,
-                    "go on from the newest checkpoint in the run's directory");
+  CLI::Option* resume =
+      command->add_flag("--resume", options->resume,
+                        "go on from the newest checkpoint of the run that is in its directory");
+  command
+      ->add_flag("--resume-or-start", options->resume_or_start,
+                 "the same, or start the run if its directory holds none: for queues")
+      ->excludes(resume);
   command->add_flag("--quiet", options->quiet, "warnings and errors only");
   command->callback([options, &exit_code] {
     if (options->quiet) init_logging(true);

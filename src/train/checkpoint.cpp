@@ -91,9 +91,39 @@ void write_weights(CheckpointPart& part, Engine& engine, const ModelConfig& conf
   part.write_text("model.safetensors.index.json", index.dump(2) + "\n");
 }
 
+std::string run_json_path(const std::string& folder) {
+  return folder + "/run.json";
+}
+
+void require_object(const Json& in, const char* key, const std::string& path) {
+  require(
+      in.is_object() && in.contains(key) && in[key].is_object(),
+      "'{}' is not what dashlm writes: it needs an object \"{}\"; remove this checkpoint to go on "
+      "from the one before, or restore the file",
+      path, key);
+}
+
+// {"state": {...}, "config": {"model": {...}, ...}}
 Json read_run_json(const std::string& folder) {
-  const std::string path = folder + "/run.json";
-  return parse_json(read_text_file(path), path);
+  const std::string path = run_json_path(folder);
+  Json run = parse_json(read_text_file(path), path);
+  for (const char* part : {"state", "config"}) require_object(run, part, path);
+  for (const char* section : {"model", "data", "train", "optimizer"}) {
+    require_object(run["config"], section, path);
+  }
+  return run;
+}
+
+// A missing value would pass for that of a run that begins.
+RunState state_of(const Json& run, const std::string& path) {
+  RunState state;
+  const Json all = write_config([&](Schema& s) { state.describe(s); });
+  for (const auto& [key, unused] : all.items()) {
+    require(run["state"].contains(key), "'{}' is not what dashlm writes: \"state\" has no \"{}\"",
+            path, key);
+  }
+  read_config(run["state"], path, [&](Schema& s) { state.describe(s); });
+  return state;
 }
 
 // Keys that may change on resume without a word: they do not affect the results.
@@ -128,6 +158,47 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
                    value.dump(), before.dump());
     }
   });
+}
+
+// The settings of a checkpoint that decide the learning rate, the others being those of `now`.
+TrainConfig with_rate_of(const Json& saved, TrainConfig now, const std::string& path) {
+  Json rate = Json::object();
+  for (const char* key :
+       {"steps", "lr", "schedule", "warmup_steps", "decay_steps", "lr_start", "lr_final"}) {
+    if (saved.contains(key)) rate[key] = saved[key];
+  }
+  read_config(rate, path, [&](Schema& s) { now.describe(s); });
+  return now;
+}
+
+// `step` counts from 0.
+void warn_of_another_rate(TrainConfig before, TrainConfig now, int64_t step) {
+  const auto text = [](TrainConfig& train) {
+    return write_config([&](Schema& s) { train.describe(s); });
+  };
+  if (text(before) == text(now)) return;
+  const double rate = now.rate(step);
+  if (step >= before.steps) {
+    spdlog::warn("the learning rate of step {} is {:.4g}; the schedule so far ended with {:.4g}",
+                 step + 1, rate, before.rate(before.steps - 1));
+  } else {
+    spdlog::warn("the learning rate of step {} is {:.4g}; by the settings so far it was {:.4g}",
+                 step + 1, rate, before.rate(step));
+  }
+}
+
+// Says what changed settings do to the steps that are to come.
+void warn_of_consequences(const Json& saved, const RunConfig& config, const RunState& state,
+                          const std::string& path) {
+  const TrainConfig before = with_rate_of(saved["train"], config.train, path);
+  if (state.step == config.train.steps) return;  // none are
+  warn_of_another_rate(before, config.train, state.step);
+  if (saved["data"].contains("seed") && saved["data"]["seed"] != Json(config.data.seed)) {
+    spdlog::warn(
+        "with another data.seed the training sequences come in another order from step {} on: of "
+        "those in epoch {} some come twice and some not at all",
+        state.step + 1, state.position.epoch + 1);
+  }
 }
 
 // `wanted`: what this rank reads; together with what the others read it must be all of `files`.
@@ -219,22 +290,30 @@ std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunCon
 RunState restore_checkpoint(const std::string& folder, Engine& engine, const RunConfig& config,
                             int64_t data_fingerprint) {
   const Json run = read_run_json(folder);
-  compare_configs(folder, run.at("config"), config, engine.communicator().rank() == 0);
-  RunState state;
-  read_config(run.at("state"), folder + "/run.json", [&](Schema& s) { state.describe(s); });
+  const bool warn = engine.communicator().rank() == 0;
+  compare_configs(folder, run["config"], config, warn);
+  const RunState state = state_of(run, run_json_path(folder));
+  require(state.step <= config.train.steps,
+          "cannot resume from '{}': it has done {} steps, but train.steps = {}; set train.steps to "
+          "at least {}, or give the run another --out",
+          folder, state.step, config.train.steps, state.step);
   require(state.data_fingerprint == data_fingerprint,
           "cannot resume from '{}': the files in data.train are not those it was trained on "
           "(names, sizes or content differ)",
           folder);
+  if (warn) warn_of_consequences(run["config"], config, state, run_json_path(folder));
   load_weights(folder, config.model, engine.layout(), engine.device(), engine.staging());
   engine.weights_were_set();
   load_state(folder, engine);
   return state;
 }
 
+RunState read_checkpoint_state(const std::string& folder) {
+  return state_of(read_run_json(folder), run_json_path(folder));
+}
+
 RunConfig read_checkpoint_config(const std::string& folder) {
-  const Json run = read_run_json(folder);
-  return parse_run_config(run.at("config").dump(), folder + "/run.json");
+  return parse_run_config(read_run_json(folder)["config"].dump(), run_json_path(folder));
 }
 
 void load_weights(const std::string& folder, const ModelConfig& config,

@@ -40,11 +40,14 @@ std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunCon
                             const RunState& state);
 
 // Restores the engine from `folder`. Throws when it was written by a run whose model, optimizer or
-// training data differ from `config` and `data_fingerprint`, naming what differs; warns about other
-// differences that change how the run goes on.
+// training data differ from `config` and `data_fingerprint`, naming what differs, or when it is
+// further on than the config's last step; warns about other differences that change how the run
+// goes on, and says what they do to learning rate and order of the data.
 RunState restore_checkpoint(const std::string& folder, Engine& engine, const RunConfig& config,
                             int64_t data_fingerprint);
 
+// How far a checkpoint's run had come.
+RunState read_checkpoint_state(const std::string& folder);
 // The configuration a checkpoint was written with.
 RunConfig read_checkpoint_config(const std::string& folder);
 

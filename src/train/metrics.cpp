@@ -16,6 +16,17 @@ Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
+// A line of somebody else's has neither.
+std::string kind_of(const Json& json) {
+  const auto found = json.find("kind");
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+int64_t step_of(const Json& json) {
+  const auto found = json.find("step");
+  return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
 void remove_later_steps(const std::string& path, int64_t step) {
   if (!std::filesystem::exists(path)) return;
   const std::string text = read_text_file(path);
@@ -23,15 +34,28 @@ void remove_later_steps(const std::string& path, int64_t step) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && json.value("step", int64_t{0}) <= step &&
-        json.value("kind", "") != "final") {
-      kept += line + "\n";
-    }
+    if (json.is_object() && step_of(json) <= step && kind_of(json) != "final") kept += line + "\n";
   }
   if (kept != text) write_text_file(path, kept);
 }
 
 }  // namespace
+
+std::optional<FinalResult> read_final_result(const std::string& path) {
+  std::optional<FinalResult> result;
+  if (!std::filesystem::exists(path)) return result;
+  std::istringstream lines(read_text_file(path));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("\"final\"") == std::string::npos) continue;  // parsing all would take long
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || kind_of(json) != "final") continue;
+    result = {step_of(json), json.contains("val_loss"), 0.0};
+    if (!result->scored) continue;
+    const Json& loss = json["val_loss"];
+    result->val_loss = loss.is_number() ? loss.get<double>() : std::nan("");
+  }
+  return result;
+}
 
 MetricsLog::MetricsLog(const std::string& path, int64_t step) : path_(path) {
   remove_later_steps(path, step);

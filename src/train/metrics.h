@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "optim/optimizer.h"
@@ -35,6 +36,16 @@ struct StepMetrics {
   double mfu = 0;  // model FLOPs utilisation: of the peak at train.precision; 0: unknown
   UpdateTimes optimizer;
 };
+
+// What the "final" line of a finished run says.
+struct FinalResult {
+  int64_t step = 0;
+  bool scored = false;  // with a loss on the validation set
+  double val_loss = 0;  // NaN if it was not finite
+};
+
+// Of metrics.jsonl at `path`; nothing if the run did not come to its end, or did not begin.
+std::optional<FinalResult> read_final_result(const std::string& path);
 
 class MetricsLog {
  public:

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "train/run_directory.h"
 
 namespace dashlm {
 
@@ -87,6 +88,7 @@ std::vector<std::string> RunConfig::warnings() const {
 
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
   Json json = load_config_json(path);
+  if (is_config_of_run(path)) json["out"] = folder_of(path);  // wherever it was moved to
   for (const std::string& assignment : overrides) apply_override(json, assignment);
   RunConfig config;
   read_config(json, path, [&](Schema& s) { config.describe(s); });

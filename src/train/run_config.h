@@ -27,6 +27,8 @@ struct TrainConfig {
   int64_t compare_ranks_every = 0;
 
   void describe(Schema& schema);
+  // The learning rate of a step, which counts from 0 and is less than `steps`.
+  double rate(int64_t step) const { return lr * schedule.at(step, steps); }
 };
 
 struct EvalConfig {
@@ -62,7 +64,8 @@ struct RunConfig {
   std::vector<std::string> warnings() const;
 };
 
-// Reads, overrides ("section.key=value" each) and resolves.
+// Reads, overrides ("section.key=value" each) and resolves. The `out` of a run's own config
+// (run_directory.h) is the folder it lies in: the run may have been moved since.
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides);
 // The same from the text of a resolved file; `source` names it in errors.
 RunConfig parse_run_config(const std::string& text, const std::string& source);

@@ -14,8 +14,23 @@
 
 namespace dashlm {
 namespace fs = std::filesystem;
+namespace {
 
-Trainer::Trainer(Device& device, const RunConfig& config, bool resume, Communicator& communicator)
+void create_directory(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail_runtime("cannot create directory '{}': {}", path, error.message());
+}
+
+void require_finite(double final_loss) {
+  if (std::isfinite(final_loss)) return;
+  throw Error(ExitCode::diverged, "diverged: the final validation loss is not finite");
+}
+
+}  // namespace
+
+Trainer::Trainer(Device& device, const RunConfig& config, RunStart start,
+                 Communicator& communicator)
     : config_(config),
       communicator_(communicator),
       train_tokens_(config.data.train, config.model.vocab_size),
@@ -33,27 +48,27 @@ Trainer::Trainer(Device& device, const RunConfig& config, bool resume, Communica
                                    {"checksum of data.val",
                                     val_tokens_ ? int64_t{val_tokens_->fingerprint()} : 0}});
   engine_.allocate();
-  if (leads()) open_run_directory(resume);
-  require_shared_directory(communicator, config_.out + "/checkpoints");
-  start(resume);
+  begin(start);
 }
 
-void Trainer::open_run_directory(bool resume) {
-  require(resume || !fs::exists(config_.out + "/config.json"),
-          "'{}' already holds a run; continue it with --resume, or choose another --out",
-          config_.out);
-  std::error_code error;
-  fs::create_directories(config_.out, error);
-  if (error) fail_runtime("cannot create the run directory '{}': {}", config_.out, error.message());
-  fs::create_directories(config_.out + "/checkpoints", error);
-  if (error) fail_runtime("cannot create '{}/checkpoints': {}", config_.out, error.message());
+void Trainer::open_run_directory(RunStart start) {
+  require_place_for_run(config_.out, start);
+  create_directory(config_.out);
   lock_ = std::make_unique<DirectoryLock>(config_.out);
-  log_to_file(config_.out + "/log.txt");
+  result_ = read_final_result(config_.out + "/metrics.jsonl");
+  if (!result_) prepare_to_write();  // else perhaps nothing is left to do
 }
 
-std::string Trainer::choose_checkpoint(bool resume) {
+void Trainer::prepare_to_write() {
+  if (prepared_) return;
+  if (leads()) create_directory(config_.out + "/checkpoints");
+  log_to_file(config_.out + "/log.txt");
+  prepared_ = true;
+}
+
+std::string Trainer::choose_checkpoint() {
   std::string folder;
-  if (leads() && resume) {
+  if (leads()) {
     folder = store_.newest_sound();
     require(!folder.empty() || store_.steps().empty(),
             "every checkpoint in '{}' is damaged (see the warnings above); restore one from "
@@ -63,24 +78,48 @@ std::string Trainer::choose_checkpoint(bool resume) {
   return communicator_.exchange(folder)[0];
 }
 
-void Trainer::start(bool resume) {
-  const std::string folder = choose_checkpoint(resume);
-  if (!leads()) log_to_file(config_.out + "/log.txt");  // rank 0 has made the directory by now
-  if (!folder.empty()) {
-    state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
-    saved_step_ = state_.step;
-    spdlog::info("resuming after step {} from {}", state_.step, folder);
-  } else {
-    if (resume)
-      spdlog::info("'{}' holds no checkpoint yet: starting from the beginning", config_.out);
-    engine_.initialize();
+bool Trainer::nothing_left(const std::string& folder) const {
+  if (!result_) return false;
+  const int64_t done = folder.empty() ? result_->step : read_checkpoint_state(folder).step;
+  const bool complete =
+      done == config_.train.steps && done == result_->step && (result_->scored || !scores_at_end());
+  require(complete || !folder.empty(),
+          "'{}' holds a finished run of {} steps without its checkpoints, so it cannot go on with "
+          "train.steps = {}; restore a checkpoint, or choose another --out",
+          config_.out, result_->step, config_.train.steps);
+  return complete;
+}
+
+void Trainer::begin(RunStart start) {
+  if (leads()) open_run_directory(start);
+  const std::string folder = choose_checkpoint();
+  complete_ = communicator_.exchange(leads() && nothing_left(folder) ? "complete" : "")[0] != "";
+  if (!complete_) {
+    if (leads()) prepare_to_write();
+    require_shared_directory(communicator_, config_.out + "/checkpoints");
+    prepare_to_write();  // as the other ranks, which have that directory
   }
-  describe_run();
-  if (!leads()) return;
+  load(folder, start);
+  if (!complete_) describe_run();
+  if (complete_ || !leads()) return;
   write_text_file(config_.out + "/config.json", run_config_text(config_));
   metrics_ = std::make_unique<MetricsLog>(config_.out + "/metrics.jsonl", state_.step);
   progress_ =
       std::make_unique<Progress>(state_.step + 1, config_.train.steps, config_.train.log_every);
+}
+
+// A finished run is compared with the config too: what does not fit it is not complete.
+void Trainer::load(const std::string& folder, RunStart start) {
+  if (!folder.empty()) {
+    state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
+    saved_step_ = state_.step;
+    if (!complete_) spdlog::info("resuming after step {} from {}", state_.step, folder);
+  } else if (!complete_) {
+    if (start != RunStart::anew) {
+      spdlog::info("'{}' holds no checkpoint yet: starting from the beginning", config_.out);
+    }
+    engine_.initialize();
+  }
 }
 
 void Trainer::describe_run() const {
@@ -106,7 +145,24 @@ void Trainer::describe_run() const {
   }
 }
 
+void Trainer::report_completion() const {
+  if (!leads()) return;
+  std::string score;
+  if (result_->scored) {
+    score = fmt::format("; validation loss {:.4f}, perplexity {:.2f}", result_->val_loss,
+                        std::exp(result_->val_loss));
+  }
+  spdlog::info(
+      "the run in '{}' is complete: {} steps{}; nothing was changed (a larger train.steps goes on)",
+      config_.out, result_->step, score);
+  require_finite(result_->val_loss);
+}
+
 int Trainer::run() {
+  if (complete_) {
+    report_completion();
+    return 0;
+  }
   if (communicator_.size() == 1) catch_stop_signals();  // ranks do so earlier: run_on_ranks()
   BatchLoader loader(train_tokens_, order_, config_.train.batch, state_.position,
                      config_.data.prefetch, communicator_.rank(), communicator_.size());
@@ -151,7 +207,7 @@ void Trainer::train_step(BatchLoader& loader) {
   const double reduced_ms = timer.milliseconds();
   const double reduce_ms = engine_.take_communication_ms();
 
-  const double lr = config_.train.lr * config_.train.schedule.at(state_.step, config_.train.steps);
+  const double lr = config_.train.rate(state_.step);
   const bool accepted = accept(sums.loss, sums.gradient_norm);
   if (accepted) {
     const double clip = config_.train.grad_clip;
@@ -249,7 +305,7 @@ void Trainer::validate_during_training() {
 
 void Trainer::finish() {
   save();
-  const bool scored = val_tokens_ && config_.eval.final;
+  const bool scored = scores_at_end();
   const double loss = scored ? validate(0) : 0.0;
   if (leads()) {
     progress_->clear();
@@ -263,9 +319,7 @@ void Trainer::finish() {
     spdlog::info("done: {} steps, {} tokens in {:.1f} s{}", state_.step, state_.tokens,
                  state_.seconds, result);
   }
-  if (!std::isfinite(loss)) {
-    throw Error(ExitCode::diverged, "diverged: the final validation loss is not finite");
-  }
+  require_finite(loss);
 }
 
 void Trainer::save() {

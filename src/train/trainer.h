@@ -6,32 +6,43 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "train/checkpoint.h"
 #include "train/metrics.h"
 #include "train/progress.h"
+#include "train/run_directory.h"
 
 namespace dashlm {
 
 class Trainer {
  public:
-  // Prepares the run directory config.out. A directory that already holds a run is an error unless
-  // `resume`, which continues from its newest sound checkpoint, or from the start if it has none.
+  // Prepares the run directory config.out, in which `start` must be possible. A run that is there
+  // goes on from its newest sound checkpoint, or from the beginning if it has none.
   // Every rank of the communicator does the same; its ranks must agree on everything.
-  Trainer(Device& device, const RunConfig& config, bool resume, Communicator& communicator);
+  Trainer(Device& device, const RunConfig& config, RunStart start, Communicator& communicator);
 
-  // Trains to the end. Returns the exit code: 0, or 128 + signal after SIGINT or SIGTERM, with a
-  // checkpoint written. Throws an Error with ExitCode::diverged after too many skipped steps.
+  // Trains to the end, or says that the run was at its end already: then nothing in its directory
+  // is touched, neither here nor before. Returns the exit code: 0, or 128 + signal after SIGINT or
+  // SIGTERM, with a checkpoint written. Throws an Error with ExitCode::diverged after too many
+  // skipped steps.
   int run();
 
  private:
   bool leads() const { return communicator_.rank() == 0; }
-  void open_run_directory(bool resume);
-  void start(bool resume);
+  void begin(RunStart start);
+  void open_run_directory(RunStart start);
+  // Before anything else is written to the run directory.
+  void prepare_to_write();
+  // Whether all steps of the run are done and their result is written. `folder`: its newest
+  // checkpoint, or "".
+  bool nothing_left(const std::string& folder) const;
+  void load(const std::string& folder, RunStart start);
   // The checkpoint to resume from, or "" for the beginning; the same on every rank.
-  std::string choose_checkpoint(bool resume);
+  std::string choose_checkpoint();
   void describe_run() const;
+  void report_completion() const;
   void train_step(BatchLoader& loader);
   // True if loss and norm are finite; else the step is counted as skipped.
   bool accept(double loss, double norm);
@@ -39,6 +50,7 @@ class Trainer {
   void report_statistics();
   // Saves and returns the exit code, once a signal has reached any rank.
   int stop();
+  bool scores_at_end() const { return val_tokens_ && config_.eval.final; }
   // The mean loss over `batches` times train.batch validation sequences, whatever the micro-batch;
   // 0: over all of them.
   double validate(int64_t batches);
@@ -56,8 +68,11 @@ class Trainer {
   CheckpointStore store_;
   RunState state_;
   int64_t saved_step_ = -1;
+  bool prepared_ = false;                // to write into the run directory
+  bool complete_ = false;                // before this process began
   bool stop_asked_ = false;              // by a signal to any rank, when the ranks last spoke
   std::unique_ptr<DirectoryLock> lock_;  // one run a run directory; of rank 0, like what follows
+  std::optional<FinalResult> result_;    // of an earlier process that came to the end
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;
 };

@@ -135,12 +135,12 @@ TEST_F(ResumeTest, KilledAtAnyMoment) {
   config["checkpoint"]["every"] = 1;  // it is mostly busy saving
   write_config(config);
   for (uint64_t i = 0; i < 12; ++i) {
-    Process process(train_command({"--resume"}));
+    Process process(train_command({"--resume-or-start"}));
     std::this_thread::sleep_for(std::chrono::microseconds(random.below(150000, i)));
     process.signal(SIGKILL);
     process.wait();
   }
-  const ProcessResult result = train({"--resume"});
+  const ProcessResult result = train({"--resume-or-start"});
   ASSERT_EQ(result.exit_code, 0) << result.errors;
   expect_same_as_whole();
 }
@@ -194,16 +194,18 @@ TEST_F(ResumeTest, OneProcessARunDirectory) {
   EXPECT_NE(second.errors.find("another process"), std::string::npos) << second.errors;
 }
 
+// Killed before its first checkpoint: it has a config, perhaps some lines of metrics.
 TEST_F(ResumeTest, WithoutACheckpointItStartsFromTheBeginning) {
-  const ProcessResult result = train({"--resume"});
-  ASSERT_EQ(result.exit_code, 0) << result.errors;
-  expect_same_as_whole();
-}
-
-TEST_F(ResumeTest, AFinishedRunStaysAsItIs) {
   ASSERT_EQ(train().exit_code, 0);
-  ASSERT_EQ(train({"--resume"}).exit_code, 0);
-  expect_same_as_whole();
+  for (const char* lines : {"", "{\"kind\": \"train\", \"step\": 1}\n{\"kind\": \"tra"}) {
+    fs::remove_all(out() + "/checkpoints");
+    fs::create_directories(out() + "/checkpoints");
+    write_file("run/metrics.jsonl", lines);
+    const ProcessResult result = train({"--resume"});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_NE(result.errors.find("starting from the beginning"), std::string::npos);
+    expect_same_as_whole();
+  }
 }
 
 TEST_F(ResumeTest, AnotherModelVocabularyOptimizerOrDataIsRefused) {

@@ -153,7 +153,9 @@ TEST_F(RankRestore, AnyRankMayBeKilledAtAnyMoment) {
   for (uint64_t i = 0; kills < kKills; ++i) {
     ASSERT_LT(i, 200u);
     std::vector<std::string> command = {DASHLM_MPIRUN, "--oversubscribe", "--bind-to", "none"};
-    for (const std::string& word : ranks_command(3, out(), {"--resume"})) command.push_back(word);
+    for (const std::string& word : ranks_command(3, out(), {"--resume-or-start"})) {
+      command.push_back(word);
+    }
     Process job(command, allow_root);
     const auto delay = std::chrono::milliseconds(300 + static_cast<int>(random.below(600, 2 * i)));
     std::this_thread::sleep_for(delay);
@@ -171,7 +173,7 @@ TEST_F(RankRestore, AnyRankMayBeKilledAtAnyMoment) {
     fs::remove_all(out());
   }
   EXPECT_LE(stuck, 2) << "more often than Open MPI is known to do it";
-  const ProcessResult last = train_ranks(3, out(), {"--resume"});
+  const ProcessResult last = train_ranks(3, out(), {"--resume-or-start"});
   ASSERT_EQ(last.exit_code, 0) << last.errors;
   EXPECT_EQ(losses(out()), losses(path("whole")));
 }
