@@ -65,8 +65,8 @@ struct LlamaTensors {
 LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,
                            const Tensor& flat);
 
-// Initial values of elements [first, first + host.size()) of parameter number `index`: a function of
-// (seed, index, element) alone, drawn by all threads.
+// Initial values of elements [first, first + host.size()) of parameter number `index`: a function
+// of (seed, index, element) alone, drawn by all threads.
 void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, int64_t first,
                           std::span<float> host);
 

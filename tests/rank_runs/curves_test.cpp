@@ -16,9 +16,9 @@ void PrintTo(const Method& method, std::ostream* out) {
   *out << method.name;
 }
 
-// A ridge keeps inverse roots from blowing up the last digits of sums, which the number of ranks does
-// change: with the published ridges of 1e-10 and 0 the null spaces of the first factors are filled by
-// rounding.
+// A ridge keeps inverse roots from blowing up the last digits of sums, which the number of ranks
+// does change: with the published ridges of 1e-10 and 0 the null spaces of the first factors are
+// filled by rounding.
 constexpr double kRidge = 1e-6;
 
 // Weight decay, 1-D tensors, momentum; blocks of ten, which divide none of the sizes.

@@ -1,5 +1,5 @@
-// Preloaded in tests: OpenBLAS seems to have chosen kernels of 2004 by itself, as a version does that
-// is older than the processor. Where it was asked for others, it tells the truth.
+// Preloaded in tests: OpenBLAS seems to have chosen kernels of 2004 by itself, as a version does
+// that is older than the processor. Where it was asked for others, it tells the truth.
 #include <dlfcn.h>
 
 #include <cstdlib>
