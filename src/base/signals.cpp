@@ -39,6 +39,10 @@ void catch_stop_signals(bool as_rank) {
   }
 }
 
+void ignore_broken_pipes() {
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
 int stop_signal() {
   return pending_signal;
 }

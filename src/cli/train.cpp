@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/signals.h"
 #include "cli/commands.h"
 #include "dist/launch.h"
 #include "train/trainer.h"
@@ -54,6 +55,7 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->excludes(resume);
   command->add_flag("--quiet", options->quiet, "warnings and errors only");
   command->callback([options, &exit_code] {
+    ignore_broken_pipes();
     if (options->quiet) init_logging(true);
     exit_code =
         run_on_ranks([&](Communicator& communicator) { return train(*options, communicator); });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -71,16 +72,35 @@ Json load(const std::string& path, std::vector<std::string>& chain) {
   return merged;
 }
 
+// Keys of the objects that a parser is within: of several equal keys a Json object keeps the last
+// without a word.
+class OpenObjects {
+ public:
+  // To be told of every event of the parser. False for a key that its object has already.
+  bool accept(Json::parse_event_t event, const Json& value) {
+    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys_.pop_back();
+    return event != Json::parse_event_t::key ||
+           keys_.back().insert(value.get<std::string>()).second;
+  }
+
+ private:
+  std::vector<std::set<std::string>> keys_;
+};
+
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& source) {
   constexpr int kDeepest = 64;
-  const auto bound_depth = [&](int depth, Json::parse_event_t, Json&) {
+  OpenObjects open;
+  const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
     require(depth <= kDeepest, "{}: nested more than {} levels deep", source, kDeepest);
+    require(open.accept(event, value), "{}: the key {} occurs twice in one object; remove one",
+            source, value.dump());
     return true;
   };
   try {
-    return Json::parse(text, bound_depth, true, /*ignore_comments=*/true);
+    return Json::parse(text, check, true, /*ignore_comments=*/true);
   } catch (const nlohmann::json::parse_error& e) {
     const size_t at = std::min(text.size(), e.byte > 0 ? e.byte - 1 : 0);
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<int64_t>(at), '\n');
@@ -102,7 +122,9 @@ void apply_override(Json& json, const std::string& assignment) {
   require(equals != std::string::npos && equals > 0,
           "--set '{}': expected section.key=value, for example train.lr=0.001", assignment);
   const std::string text = assignment.substr(equals + 1);
-  Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const bool plain = text.find_first_of("{[") != 0;  // neither an object nor a list
+  Json value = plain ? Json::parse(text, nullptr, /*allow_exceptions=*/false)
+                     : parse_json(text, fmt::format("--set '{}'", assignment));
   if (value.is_discarded()) value = text;
 
   const std::string keys = assignment.substr(0, equals);

@@ -1,4 +1,6 @@
 // A run from start to end: files, numbers, independence of threads and micro-batches.
+#include <unistd.h>
+
 #include <cmath>
 
 #include "cli/run_fixture.h"
@@ -134,6 +136,16 @@ TEST_F(TrainTest, Bf16TrainsAlmostAsFp32AndEvalRepeatsIt) {
   EXPECT_EQ(Json::parse(result.output)["val_loss"], metrics(out(), "final")[0]["val_loss"]);
   const std::string config = read_file("run/checkpoints/step_00000024/config.json");
   EXPECT_NE(config.find("bfloat16"), std::string::npos);
+}
+
+// As in `dashlm train ... 2>&1 | head -n 1`.
+TEST_F(TrainTest, ARunGoesOnWhenNobodyReadsItsMessages) {
+  std::string command = "{ ";
+  for (const std::string& word : train_command()) command += "'" + word + "' ";
+  run({"/bin/sh", "-c", command + "; } 2>&1 | true"});
+  // The shell waits for the last part of a pipe only.
+  for (int i = 0; i < 600 && metrics(out(), "final").empty(); ++i) usleep(100000);
+  EXPECT_EQ(metrics(out(), "final").size(), 1u);
 }
 
 TEST_F(TrainTest, EvalRepeatsTheFinalLoss) {

@@ -47,6 +47,12 @@ TEST(ParseJson, BottomlessNestingIsAnError) {
   expect_bad_input({"a.json", "nested"}, [&] { parse_json(text, "a.json"); });
 }
 
+TEST(ParseJson, AKeyThatOccursTwiceIsAnError) {
+  expect_bad_input({"here", "\"lr\"", "twice"},
+                   [] { parse_json(R"({"train": {"lr": 1, "steps": 2, "lr": 3}})", "here"); });
+  EXPECT_EQ(parse_json(R"([{"a": {"a": 1}}, {"a": 2}])", "here").size(), 2u);
+}
+
 TEST(ParseJson, CommentsAreAllowed) {
   EXPECT_EQ(parse_json("{/* a */ \"b\": 1 // c\n}", "a.json")["b"], 1);
 }
@@ -144,6 +150,13 @@ TEST(Override, ReachesNestedAndNewKeys) {
   EXPECT_EQ(with("s.t=1")["s"], Json::parse(R"({"t": 1})"));
   EXPECT_EQ(with("new=1")["new"], 1);
   EXPECT_EQ(with("x.y=1", "null"), Json::parse(R"({"x": {"y": 1}})"));
+}
+
+TEST(Override, ObjectsAndListsAreReadAsInFiles) {
+  Json json;
+  expect_bad_input({"--set 'a={", "\"b\"", "twice"},
+                   [&] { apply_override(json, R"(a={"b": 1, "b": 2})"); });
+  expect_bad_input({"--set 'a=[1'", "not valid JSON"}, [&] { apply_override(json, "a=[1"); });
 }
 
 TEST(Override, MalformedOnesAreErrors) {
