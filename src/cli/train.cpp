@@ -32,7 +32,6 @@ int train(const Options& options, Communicator& communicator) {
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   const auto ranks = for_device(communicator, *device);
-  spdlog::info("{}; {}", device->description(), ranks->description());
   return Trainer(*device, config, start_of(options), *ranks).run();
 }
 

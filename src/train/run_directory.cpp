@@ -22,9 +22,18 @@ bool has_checkpoints(const std::string& folder) {
   return !CheckpointStore(folder, 1).steps().empty();
 }
 
+// Whether nothing lies there but checkpoints, complete or not.
+bool is_for_checkpoints_only(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (it->path().filename().string().find("step_") == std::string::npos) return false;
+  }
+  return !error;
+}
+
 bool holds_run(const std::string& folder) {
   return has(folder, "metrics.jsonl") || has_checkpoints(folder + "/checkpoints") ||
-         (has(folder, "config.json") && has(folder, "checkpoints"));
+         (has(folder, "config.json") && is_for_checkpoints_only(folder + "/checkpoints"));
 }
 
 bool is_checkpoint(const std::string& folder) {
@@ -78,14 +87,16 @@ std::string content_of(const std::string& folder) {
 // What is there if it is neither a run nor a place for one, as the end of a sentence; else "".
 std::string what_is_in_the_way(const std::string& path) {
   std::error_code ignored;
+  const fs::path parent = plain(path).parent_path();
+  if (is_checkpoint(path)) return "is a checkpoint" + of_run(parent.parent_path());
+  if (is_folder_of_checkpoints(parent.string())) {  // old ones are removed there
+    return "lies among the checkpoints" + of_run(parent.parent_path());
+  }
   if (!fs::exists(path, ignored)) return "";
   if (!fs::is_directory(path, ignored)) return "is a file";
-  if (is_checkpoint(path)) {
-    return "is a checkpoint" + of_run(plain(path).parent_path().parent_path());
-  }
   if (is_model(path)) return "is the folder of a model in Hugging Face's format";
   if (is_folder_of_checkpoints(path)) {
-    return "is the folder of checkpoints" + of_run(plain(path).parent_path());
+    return "is the folder of checkpoints" + of_run(parent);
   }
   if (holds_run(path) || !has(path, "config.json")) return "";
   return "has a config.json that no run wrote and that a run would overwrite";

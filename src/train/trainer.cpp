@@ -122,7 +122,8 @@ void Trainer::load(const std::string& folder, RunStart start) {
   }
 }
 
-void Trainer::describe_run() const {
+void Trainer::describe_run() {
+  spdlog::info("{}; {}", engine_.device().description(), communicator_.description());
   const CpuKernels kernels = cpu_kernels();
   spdlog::info("CPU kernels: products {}, eigen-decompositions {}", kernels.products,
                kernels.openblas);

@@ -41,7 +41,7 @@ class Trainer {
   void load(const std::string& folder, RunStart start);
   // The checkpoint to resume from, or "" for the beginning; the same on every rank.
   std::string choose_checkpoint();
-  void describe_run() const;
+  void describe_run();
   void report_completion() const;
   void train_step(BatchLoader& loader);
   // True if loss and norm are finite; else the step is counted as skipped.

@@ -82,6 +82,8 @@ TEST_F(ResumeHarmTest, APlaceWithoutARunIsNamedForWhatItIs) {
   fs::create_directories(path("other"));
   write_file("other/config.json", "{\"mine\": 1}");
   write_file("file", "text");
+  fs::create_directories(path("project/checkpoints/old"));
+  write_file("project/config.json", "{\"mine\": 1}");
   for (const char* flag : {"--resume", "--resume-or-start", ""}) {
     expect_refused(checkpoint, {"is a checkpoint of the run", path("run")}, flag);
     expect_refused(checkpoint + "/", {"is a checkpoint of the run", path("run")}, flag);
@@ -90,6 +92,9 @@ TEST_F(ResumeHarmTest, APlaceWithoutARunIsNamedForWhatItIs) {
     expect_refused("model", {"model", "Hugging Face"}, flag);
     expect_refused("other", {"config.json that no run wrote"}, flag);
     expect_refused("file", {"is a file"}, flag);
+    expect_refused("run/checkpoints/step_00000099",
+                   {"lies among the checkpoints of the run", path("run")}, flag);
+    expect_refused("project", {"config.json that no run wrote"}, flag);
   }
   expect_words(dashlm({"eval", path(checkpoint)}), 0, {});
 }

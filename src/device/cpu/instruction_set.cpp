@@ -12,7 +12,7 @@ constexpr const char* kVariable = "DASHLM_INSTRUCTION_SET";
 InstructionSet chosen() {
   const InstructionSet best = processor_instruction_set();
   const char* wanted = std::getenv(kVariable);
-  if (!wanted) return best;
+  if (!wanted || !*wanted) return best;
   for (const auto& [set, name] : EnumNames<InstructionSet>::names) {
     if (name != std::string(wanted)) continue;
     require(set <= best, "{} is \"{}\", but this processor has {} at most", kVariable, name,

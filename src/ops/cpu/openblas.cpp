@@ -66,7 +66,8 @@ std::string warning_of_kernels() {
       wanted ? fmt::format("{} is {}: unset it, or install a newer OpenBLAS", kCoreType, wanted)
              : fmt::format("set {}={}, or install a newer OpenBLAS", kCoreType, better);
   return fmt::format(
-      "{} runs its kernels for {}, although this processor has {}: eigen-decompositions are slow; "
+      "{} runs its kernels for {}, although this processor has {}: eigen-decompositions are slow, "
+      "and rates beside the SGEMM peak look too good; "
       "{}",
       openblas_version(), openblas_get_corename(), enum_name(cpu::processor_instruction_set()),
       advice);
