@@ -58,7 +58,9 @@ TEST(MicroKernel, TilesAddTermsInOrderToTheBit) {
   const Floats a = normal_numbers(kStride * kStride, 1);
   alignas(64) float b[kTerms * MicroKernel::kMostColumns];
   std::copy_n(normal_numbers(std::ssize(b), 2).data(), std::size(b), b);
-  for (const auto& [kernel, fused] : kernels_of_this_processor()) {
+  for (const NamedKernel& named : kernels_of_this_processor()) {
+    const MicroKernel* kernel = named.kernel;  // clang 14 captures no structured binding
+    const bool fused = named.fused;
     for (const bool narrow : {false, true}) {
       for (const OperandOrder order : {OperandOrder::by_row, OperandOrder::by_depth}) {
         for (int64_t rows = 1; rows <= kernel->rows; ++rows) {
