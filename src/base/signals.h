@@ -1,4 +1,5 @@
-// SIGINT, SIGTERM, SIGUSR1 and SIGHUP as a flag that the training loop reads between steps; SIGPIPE.
+// SIGINT, SIGTERM, SIGUSR1 and SIGHUP as a flag that the training loop reads between steps;
+// SIGPIPE.
 #pragma once
 
 namespace dashlm {

@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "cli/bench.h"
 #include "config/config.h"
+#include "ops/cpu_kernels.h"
 #include "ops/peak.h"
 #include "train/engine.h"
 
@@ -65,14 +66,10 @@ void bench_optimizer(const BenchOptions& options) {
           "{}: optimizer.type is \"adamw\", which has no phases; use `dashlm bench step`",
           options.config);
   const auto device = open_device(config.device, static_cast<int>(config.threads));
-  const Json machine = described_machine(device->description());
   if (options.json) {
-    std::cout << machine.dump() << "\n";
+    std::cout << described_machine(device->description()).dump() << "\n";
   } else {
-    const Json& kernels = machine["cpu_kernels"];
-    std::cout << fmt::format("{}; products {}, {}\n", device->description(),
-                             kernels["products"].get<std::string>(),
-                             kernels["openblas"].get<std::string>());
+    std::cout << fmt::format("{}; {}\n", device->description(), cpu_kernels().text());
   }
   Json lines = Json::array();
   for (const auto& [stacking, name] : EnumNames<Stacking>::names) {

@@ -35,14 +35,9 @@ Json gpu_json(const DeviceInfo& gpu) {
 }
 
 void print(const Json& json) {
-  const Json& kernels = json["cpu_kernels"];
-  std::cout << fmt::format(
-      "cpu   {}\n      products by our {} kernels, eigen-decompositions by {}\n",
-      json["cpu"].get<std::string>(), kernels["products"].get<std::string>(),
-      kernels["openblas"].get<std::string>());
-  if (kernels.contains("warning")) {
-    std::cout << fmt::format("      warning: {}\n", kernels["warning"].get<std::string>());
-  }
+  const CpuKernels kernels = cpu_kernels();
+  std::cout << fmt::format("cpu   {}\n      {}\n", json["cpu"].get<std::string>(), kernels.text());
+  if (!kernels.warning.empty()) std::cout << fmt::format("      warning: {}\n", kernels.warning);
   if (json["gpus"].empty()) std::cout << "no GPU answers (or this build has no CUDA backend)\n";
   size_t index = 0;
   for (const Json& gpu : json["gpus"]) {

@@ -23,8 +23,8 @@ Json load_config_json(const std::string& path);
 // Parses one JSON text; `source` names it in errors.
 Json parse_json(const std::string& text, const std::string& source);
 
-// Sets one value from "section.key=value". The value is JSON, or else taken as a string; what begins
-// as an object or a list must be valid.
+// Sets one value from "section.key=value". The value is JSON, or else taken as a string; what
+// begins as an object or a list must be valid.
 void apply_override(Json& json, const std::string& assignment);
 
 // Fills the described fields from `json`; keys that are absent keep their defaults. Throws on an

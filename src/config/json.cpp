@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "config/config.h"
+#include "config/open_objects.h"
 
 namespace dashlm {
 namespace fs = std::filesystem;
@@ -71,22 +71,6 @@ Json load(const std::string& path, std::vector<std::string>& chain) {
   chain.pop_back();
   return merged;
 }
-
-// Keys of the objects that a parser is within: of several equal keys a Json object keeps the last
-// without a word.
-class OpenObjects {
- public:
-  // To be told of every event of the parser. False for a key that its object has already.
-  bool accept(Json::parse_event_t event, const Json& value) {
-    if (event == Json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys_.pop_back();
-    return event != Json::parse_event_t::key ||
-           keys_.back().insert(value.get<std::string>()).second;
-  }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-};
 
 }  // namespace
 

@@ -4,9 +4,9 @@
 #include <bit>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
+#include "config/open_objects.h"
 
 namespace dashlm {
 namespace {
@@ -39,18 +39,12 @@ class HeaderParser {
   HeaderParser(const std::string& path, int64_t data_begin, int64_t file_bytes)
       : path_(path), data_begin_(data_begin), data_bytes_(file_bytes - data_begin) {}
 
-  // A Json object keeps the last of several equal keys, so they are looked for while parsing.
   Json parse(const std::string& text) const {
-    std::vector<std::set<std::string>> open_objects;
+    OpenObjects open;
     const auto check = [&](int depth, Json::parse_event_t event, Json& value) {
       require(depth <= 3, "'{}': the safetensors header is nested too deeply", path_);
-      if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
-      if (event == Json::parse_event_t::object_end) open_objects.pop_back();
-      if (event == Json::parse_event_t::key) {
-        const auto key = value.get<std::string>();
-        require(open_objects.back().insert(key).second,
-                "'{}': tensor or key \"{}\" occurs twice in the safetensors header", path_, key);
-      }
+      require(open.accept(event, value),
+              "'{}': tensor or key {} occurs twice in the safetensors header", path_, value.dump());
       return true;
     };
     try {

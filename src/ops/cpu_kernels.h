@@ -14,6 +14,9 @@ struct CpuKernels {
   std::string products;  // an instruction set: "avx512"
   std::string openblas;  // version and kernels: "OpenBLAS 0.3.21 SkylakeX"
   std::string warning;   // says that OpenBLAS's kernels are too old, and what to do; mostly empty
+
+  // "products by our avx512 kernels, eigen-decompositions by OpenBLAS 0.3.21 SkylakeX"
+  std::string text() const;
 };
 CpuKernels cpu_kernels();
 

@@ -125,8 +125,7 @@ void Trainer::load(const std::string& folder, RunStart start) {
 void Trainer::describe_run() {
   spdlog::info("{}; {}", engine_.device().description(), communicator_.description());
   const CpuKernels kernels = cpu_kernels();
-  spdlog::info("CPU kernels: products {}, eigen-decompositions {}", kernels.products,
-               kernels.openblas);
+  spdlog::info("CPU kernels: {}", kernels.text());
   if (!kernels.warning.empty() && communicator_.local_place().rank == 0) {
     spdlog::warn("{}", kernels.warning);
   }

@@ -17,6 +17,10 @@ inline int max_threads() {
   return omp_get_max_threads();
 }
 
+// Parts into which work is cut for each thread, so that threads that others have slowed down do not
+// keep the rest waiting for long.
+constexpr int64_t kPartsForThread = 4;
+
 // Calls body(i) for every i in [0, count), in any order, on all threads. The first exception of a
 // body is rethrown after the loop. BLAS and LAPACK called from a body run on its thread alone.
 template <class Body>

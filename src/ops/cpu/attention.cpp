@@ -98,7 +98,6 @@ class Workspace {
 
 // Parts into which the blocks of a sequence are dealt out, for some parts to a thread.
 int64_t parts_of(int64_t sequences_and_heads, int64_t blocks) {
-  constexpr int64_t kPartsForThread = 4;
   const int64_t wanted = kPartsForThread * max_threads();
   return std::clamp<int64_t>(wanted / sequences_and_heads, 1, blocks);
 }

@@ -199,7 +199,7 @@ struct Cut {
 
   Cut(const Product& product, const Slice& slice, int64_t width)
       : rows(kBandRows), columns((slice.columns + width - 1) / width * width) {
-    constexpr int64_t kFewestRows = 32, kFewestPanels = 4, kPartsForThread = 4;
+    constexpr int64_t kFewestRows = 32, kFewestPanels = 4;
     const int64_t wanted = product.threads > 1 ? kPartsForThread * product.threads : 1;
     count(product.m, slice.columns);
     // Each group of columns packs the bands again, so shorter bands come first.

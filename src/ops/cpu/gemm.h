@@ -64,7 +64,8 @@ constexpr int64_t kWorthSharing = 1 << 20;
 // or they are too small to be shared by threads; else one after the other, all threads in each.
 template <class Body>
 void for_each_matrix(int64_t stack, int64_t multiply_adds_of_one, const Body& body) {
-  if (stack >= 4 * max_threads() || (stack > 1 && multiply_adds_of_one < kWorthSharing)) {
+  if (stack >= kPartsForThread * max_threads() ||
+      (stack > 1 && multiply_adds_of_one < kWorthSharing)) {
     return parallel_for(stack, body);
   }
   for (int64_t s = 0; s < stack; ++s) body(s);

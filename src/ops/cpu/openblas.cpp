@@ -75,6 +75,10 @@ std::string warning_of_kernels() {
 
 }  // namespace
 
+std::string CpuKernels::text() const {
+  return fmt::format("products by our {} kernels, eigen-decompositions by {}", products, openblas);
+}
+
 CpuKernels cpu_kernels() {
   return {enum_name(cpu::instruction_set()),
           fmt::format("{} {}", openblas_version(), openblas_get_corename()), warning_of_kernels()};

@@ -14,12 +14,12 @@ BatchPlan plan_batches(int64_t blocks, int64_t n) {
   const int64_t threads = max_threads();
   // Large blocks that threads cannot share out evenly go to all threads together, about 1 MiB in a
   // matrix at a time.
-  if (n >= 256 && blocks % threads != 0 && blocks < 4 * threads) {
+  if (n >= 256 && blocks % threads != 0 && blocks < kPartsForThread * threads) {
     return {.blocks = std::max<int64_t>(1, (512 * 512) / (n * n)), .workers = 1, .together = true};
   }
   // Otherwise each thread takes batches of its own: one block of n = 128, or as many smaller ones
   // as make up for what calling an operation costs, but some batches for every thread.
-  const int64_t share = std::max<int64_t>(1, blocks / (4 * threads));
+  const int64_t share = std::max<int64_t>(1, blocks / (kPartsForThread * threads));
   const int64_t size = std::clamp<int64_t>((128 * 128) / (n * n), 1, share);
   return {.blocks = size, .workers = threads, .together = false};
 }
