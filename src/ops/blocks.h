@@ -75,13 +75,14 @@ struct EnumNames<Grafting> {
 struct BlockUpdate {
   bool preconditioned = false;
   float lr = 0;
-  float weight_decay = 0;  // decoupled: W · (1 - lr · weight_decay) first
+  float weight_decay = 0;  // wd, decoupled
   Grafting grafting = Grafting::adam;
   float graft_eps = 0;
   float mean_correction = 1;      // multiplies m: 1/(1-βG^t)
   float variance_correction = 1;  // multiplies v: 1/(1-βgr^t), or 1
   float momentum = 0;             // μ
   bool nesterov = false;
+  bool decay_in_momentum = false;  // with momentum: the velocity takes up wd·W too
 };
 
 // The tensors of a stack of blocks (N, r, c).
@@ -97,6 +98,7 @@ struct BlockTensors {
 //   P = U · ‖Pg‖_F / (‖U‖_F + 1e-16)       (not preconditioned: P = Pg)
 //   M = μ·M + P and P = M, or P = P + μ·M with Nesterov
 //   W = W·(1 - lr·wd) - lr·P
+// With momentum and decay_in_momentum, P = P + wd·W before the second line, and W = W - lr·P.
 // ratios (N) = ‖Pg‖_F / (‖U‖_F + 1e-16), for statistics; 1 where there is none.
 void apply_block_update(Context& context, const Tensor& flat, const Tensor& places,
                         const BlockTensors& tensors, const BlockUpdate& update,

@@ -51,7 +51,7 @@ void newton_product(Context& context, const NewtonProduct& product, float a, flo
 void restart_blocks(Context& context, const Tensor& state);
 
 // How eigenvalues v of a block, the least of them m, become those of its inverse root: h(v)^(-e),
-// or 0 where h(v) <= 0. h with ridge eps (docs/inverse_roots.md):
+// or 0 where h(v) <= 0 or v < rank_rtol · max |v|. h with ridge eps (docs/inverse_roots.md):
 //   shift         v + eps - min(m, 0)
 //   abs           |v|
 //   abs_plus_eps  |v| + eps
@@ -74,10 +74,12 @@ struct SpectralRoot {
   bool relative_ridge = false;  // eps = ridge · largest |v| instead of ridge
   bool double_ridge = false;    // v is that of A + eps·I
   EigenvalueHeuristic heuristic = EigenvalueHeuristic::shift;
+  double rank_rtol = 0.0;  // 0: every eigenvalue counts, negative ones too
 };
 
 // weights (S, n) from values (S, n) of normalised blocks: those of the root of the block itself.
-// largest (S) = max |v| in units of the normalised block; condition (S) = max h / min h.
+// largest (S) = max |v| in units of the normalised block; condition (S) = max h / min h
+// of those that count.
 void spectral_root(Context& context, const Tensor& weights, const Tensor& largest,
                    const Tensor& condition, const Tensor& values, const Tensor& unit,
                    const Tensor& state, const SpectralRoot& options);

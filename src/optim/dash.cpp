@@ -278,7 +278,8 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
       .mean_correction = static_cast<float>(bias_correction(config_.beta_g, step.update)),
       .variance_correction = static_cast<float>(variance_correction),
       .momentum = static_cast<float>(config_.momentum),
-      .nesterov = config_.nesterov};
+      .nesterov = config_.nesterov,
+      .decay_in_momentum = config_.decay_in_momentum};
   for_batches(context, shape, [&](int64_t begin, int64_t count) {
     const ArenaScope scope(context.scratch);
     const auto part = [&](const Tensor& tensor) {

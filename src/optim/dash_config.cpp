@@ -9,6 +9,7 @@ DashConfig DashConfig::shampoo_defaults() {
   config.factor_bias_correction = true;
   config.start = -1;
   config.decay_vectors = true;
+  config.decay_in_momentum = true;
   return config;
 }
 
@@ -60,6 +61,9 @@ void DashConfig::describe(Schema& s) {
   s.field("nesterov", nesterov, "with momentum: step along P + mu M instead of M");
   s.field("weight_decay", weight_decay, "decoupled weight decay", {0.0, 1e3});
   s.field("decay_vectors", decay_vectors, "decay 1-D parameters too");
+  s.field("decay_in_momentum", decay_in_momentum,
+          "with momentum: the velocity takes up the decay, P + wd W, as Distributed Shampoo does; "
+          "otherwise weights shrink by 1 - lr wd beside it");
   s.field("max_failures", max_failures,
           "a block whose root fails keeps the one before; so many failures in a row end the run",
           {1});

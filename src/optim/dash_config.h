@@ -8,6 +8,7 @@
 //   factor_bias_correction     false              true
 //   start                      1                  frequency
 //   decay_vectors              false              true
+//   decay_in_momentum          false              true
 //   inverse_root.type          newton_db          evd
 //   inverse_root.double_ridge  true (if evd)      false
 //
@@ -78,6 +79,7 @@ struct DashConfig {
   bool nesterov = false;
   double weight_decay = 0.0;
   bool decay_vectors = false;
+  bool decay_in_momentum = false;
   int64_t max_failures = 20;
   int64_t statistics_every = 0;
 

@@ -14,6 +14,7 @@ class Recording {
   explicit Recording(const std::string& path) : file_(path) {}
 
   bool has(const std::string& name) const { return file_.entries().contains(name); }
+  bool has_text(const std::string& key) const { return file_.metadata().contains(key); }
   std::string text(const std::string& key) const;
   int64_t integer(const std::string& key) const { return std::stoll(text(key)); }
   double number(const std::string& key) const { return std::stod(text(key)); }
@@ -39,6 +40,7 @@ std::vector<float> parameter_values(Engine& engine, const Tensor& flat, const Pa
 Replay replay_llama_grads(const Recording& recording);
 Replay replay_training(const Recording& recording);
 Replay replay_dash(const Recording& recording);
+Replay replay_shampoo(const Recording& recording);
 Replay replay_roots(const Recording& recording);
 
 }  // namespace dashlm::golden

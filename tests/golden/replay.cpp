@@ -22,11 +22,25 @@ double Replay::max_error() const {
   return max;
 }
 
+namespace {
+
+// Recordings of optimizer steps tell their code apart by their settings.
+Replay replay_optimizer(const Recording& recording) {
+  if (recording.has_text("inv_root_freq")) return replay_dash(recording);
+  if (recording.text("code").find("RootInvShampooPreconditionerConfig") != std::string::npos) {
+    return replay_shampoo(recording);
+  }
+  fail_input("'{}' is a recording of {}, which cannot be replayed yet", recording.path(),
+             recording.text("code"));
+}
+
+}  // namespace
+
 Replay replay_file(const std::string& path) {
   const Recording recording(path);
   if (recording.has("g.embed")) return replay_llama_grads(recording);
   if (recording.has("w0.embed")) return replay_training(recording);
-  if (recording.has("p0.step0")) return replay_dash(recording);
+  if (recording.has("p0.step0")) return replay_optimizer(recording);
   if (recording.has("cond1.A")) return replay_roots(recording);
   fail_input("'{}' is not a recording that can be replayed", path);
 }

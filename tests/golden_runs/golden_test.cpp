@@ -26,7 +26,9 @@ TEST_P(GoldenTest, Replays) {
 INSTANTIATE_TEST_SUITE_P(Recordings, GoldenTest,
                          testing::Values("llama_grads", "roots", "dash_evd_f1", "dash_evd_f3",
                                          "dash_cn_f1", "dash_ndb_f1", "dash_cbshv_f1",
-                                         "train_adamw", "train_dash_evd", "train_dash_ndb"));
+                                         "train_adamw", "train_dash_evd", "train_dash_ndb",
+                                         "fb_shampoo_f1_a", "fb_shampoo_f3_a",
+                                         "fb_shampoo_momentum_a", "fb_shampoo_tiny_eps_a"));
 
 TEST(GoldenTest, NoComparisonOrANaNIsAFailure) {
   EXPECT_FALSE(Replay{}.ok());

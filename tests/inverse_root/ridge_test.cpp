@@ -69,6 +69,23 @@ TEST(Relu, WithoutARidgeIsAPseudoInverse) {
   EXPECT_LT(relative_error(run.root(0), expected), 8 * kEps);
 }
 
+// Small eigenvalues neither count nor shift the others, whatever the ridge makes of them.
+TEST(RankRtol, GivesEigenvaluesBelowItTheRootZero) {
+  const Spectrum spectrum({4.0, 2.0, 1.0, 0.03, 1e-3, -0.5}, 7);
+  for (const bool double_ridge : {false, true}) {
+    EvdConfig config;
+    config.ridge = 0.1;
+    config.rank_rtol = 0.01;
+    config.double_ridge = double_ridge;
+    const RootRun run = run_roots({config}, {spectrum.matrix()}, {.exponent = 0.5});
+    const double added = double_ridge ? 0.2 : 0.1;
+    const Dense expected =
+        spectrum.map([&](double v) { return v < 0.04 ? 0.0 : 1 / std::sqrt(v + added); });
+    EXPECT_LT(relative_error(run.root(0), expected), 8 * kEps) << double_ridge;
+    EXPECT_NEAR(run.reports[0].condition, (4 + added) / (1 + added), 1e-5) << double_ridge;
+  }
+}
+
 TEST(ConditionEstimate, IsThatOfTheMatrixWithItsRidge) {
   const Spectrum spectrum(Spectrum::log_spaced(9, 1e3), 3);
   EvdConfig config;

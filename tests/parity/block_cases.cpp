@@ -155,7 +155,7 @@ void update_case(Run& run, const Size& s, const BlockUpdate& update) {
 void add_updates(Cases& cases, const Size& s, Sizes sizes) {
   for (const auto& [grafting, name] : EnumNames<Grafting>::names) {
     for (const bool preconditioned : {true, false}) {
-      for (const int momentum : {0, 1, 2}) {
+      for (const int momentum : {0, 1, 2, 3}) {
         // The rules have been through all small blocks.
         const bool common = grafting == Grafting::adam && preconditioned && momentum != 1;
         if (sizes == Sizes::large && !common) continue;
@@ -167,11 +167,12 @@ void add_updates(Cases& cases, const Size& s, Sizes sizes) {
                            .mean_correction = 1.9f,
                            .variance_correction = 1.2f};
         update.momentum = momentum > 0 ? 0.9f : 0.0f;
-        update.nesterov = momentum == 2;
-        const char* word = momentum == 2 ? ", nesterov" : momentum == 1 ? ", momentum" : "";
+        update.nesterov = momentum >= 2;
+        update.decay_in_momentum = momentum == 3;
+        const char* words[] = {"", ", momentum", ", nesterov", ", nesterov and decay in one"};
         cases.push_back({"apply_block_update",
                          fmt::format("apply_block_update {} {}{}{}", s.text(), name,
-                                     preconditioned ? ", preconditioned" : "", word),
+                                     preconditioned ? ", preconditioned" : "", words[momentum]),
                          [=](Run& run) { update_case(run, s, update); }});
       }
     }

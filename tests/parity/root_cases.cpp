@@ -137,15 +137,15 @@ void report_case(Run& run, const Size& s, bool iterative) {
 
 void add_spectral(Cases& cases, const Size& s) {
   for (const auto& [heuristic, name] : EnumNames<EigenvalueHeuristic>::names) {
-    for (const bool relative : {false, true}) {
+    for (const char* kind : {"relative ridge", "double ridge", "rank_rtol"}) {
       const SpectralRoot options{.exponent = 0.25,
                                  .ridge = 1e-3,
-                                 .relative_ridge = relative,
-                                 .double_ridge = !relative,
-                                 .heuristic = heuristic};
+                                 .relative_ridge = kind[0] == 'r',
+                                 .double_ridge = kind[0] == 'd',
+                                 .heuristic = heuristic,
+                                 .rank_rtol = kind == std::string("rank_rtol") ? 0.3 : 0.0};
       cases.push_back({"spectral_root",
-                       fmt::format("spectral_root {} {}{}", s.text(), name,
-                                   relative ? ", relative ridge" : ", double ridge"),
+                       fmt::format("spectral_root {} {}, {}", s.text(), name, kind),
                        [=](Run& run) { spectral_case(run, s, options); }});
     }
   }

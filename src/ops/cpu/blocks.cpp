@@ -66,6 +66,17 @@ float graft_ratio(const BlockData& b, const BlockUpdate& u) {
   return static_cast<float>(std::sqrt(grafted) / (std::sqrt(directed) + 1e-16));
 }
 
+// direction = ratio·direction + decay·W, for W the weights of the block
+void add_decay(const BlockData& b, const float* weights, const Place& place, int64_t cols,
+               float ratio, float decay) {
+  for (int64_t first = 0, row = 0; first < b.elements; first += cols, ++row) {
+    const float* w = weights + place.offset + row * place.row_stride;
+    float* d = b.direction + first;
+#pragma omp simd
+    for (int64_t j = 0; j < cols; ++j) d[j] = ratio * d[j] + decay * w[j];
+  }
+}
+
 // velocity = μ·velocity + P for P = ratio·direction; then direction = velocity, or P + μ·velocity.
 void add_momentum(const BlockData& b, const BlockUpdate& u, float ratio) {
   float *direction = b.direction, *velocity = b.velocity;
@@ -170,13 +181,19 @@ void apply_block_update(const Tensor& flat, const Tensor& places, const BlockTen
                          tensors.velocity ? tensors.velocity->f32() + first : nullptr, elements};
     float ratio = size_direction(data, update);
     ratios.f32()[block] = ratio;
+    const Place place = place_of(places, block);
+    const bool decay_inside = data.velocity && update.decay_in_momentum;
+    if (decay_inside) {
+      add_decay(data, flat.f32(), place, cols, ratio, update.weight_decay);
+      ratio = 1.0f;
+    }
     if (data.velocity) {
       add_momentum(data, update, ratio);
       ratio = 1.0f;
     }
     const float lr = update.lr * tensors.lr_scale.f32()[block];
-    move_weights(flat.f32(), place_of(places, block), cols, data, 1.0f - lr * update.weight_decay,
-                 lr * ratio);
+    const float keep = decay_inside ? 1.0f : 1.0f - lr * update.weight_decay;
+    move_weights(flat.f32(), place, cols, data, keep, lr * ratio);
   });
 }
 

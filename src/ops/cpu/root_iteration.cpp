@@ -161,12 +161,16 @@ void spectral_root(const Tensor& weights, const Tensor& largest, const Tensor& c
       const double eps = options.relative_ridge ? options.ridge * most * one : options.ridge;
       const double added = options.double_ridge ? eps : 0.0;
       double low = std::numeric_limits<double>::infinity(), high = 0;
+      // With a cut-off the least that counts is positive: there is nothing to shift by.
+      const bool cut = options.rank_rtol > 0;
+      const double least = cut ? 0.0 : v[0] * one + added;
       for (int64_t i = 0; i < n; ++i) {
-        const double h = with_ridge(v[i] * one + added, v[0] * one + added, eps, options.heuristic);
+        weights.f32()[s * n + i] = 0.0f;
+        if (cut && v[i] < options.rank_rtol * most) continue;
+        const double h = with_ridge(v[i] * one + added, least, eps, options.heuristic);
         low = std::min(low, h);
         high = std::max(high, h);
-        weights.f32()[s * n + i] =
-            h > 0 ? static_cast<float>(std::pow(h, -options.exponent)) : 0.0f;
+        if (h > 0) weights.f32()[s * n + i] = static_cast<float>(std::pow(h, -options.exponent));
       }
       largest.f32()[s] = static_cast<float>(most);
       condition.f32()[s] =

@@ -123,7 +123,9 @@ struct Move {
   const float *lr_scale, *ratios;  // (N)
   const float* direction;          // or null: Pg
   float* velocity;                 // or null: no momentum
-  float lr, weight_decay, momentum;
+  float lr, momentum;
+  float decay;              // wd outside of the velocity
+  float decay_in_momentum;  // wd inside of it
   bool nesterov;
 };
 
@@ -132,7 +134,7 @@ __global__ void move_weights(const Move move, const Graft graft, int64_t blocks,
   for (int64_t block = blockIdx.y; block < blocks; block += gridDim.y) {
     const int64_t offset = move.places[2 * block], row_stride = move.places[2 * block + 1];
     const float ratio = move.ratios[block];
-    const float lr = move.lr * move.lr_scale[block], keep = 1.0f - lr * move.weight_decay;
+    const float lr = move.lr * move.lr_scale[block], keep = 1.0f - lr * move.decay;
 #pragma unroll 1  // threads in flight are worth more than registers
     for (Walk at(cols); at.element < elements; at.next()) {
       const int64_t i = block * elements + at.element;
@@ -140,6 +142,7 @@ __global__ void move_weights(const Move move, const Graft graft, int64_t blocks,
       const float weight = target;  // read before anything is written: loads in flight together
       float p = ratio * (move.direction ? move.direction[i] : graft(i));
       if (move.velocity) {
+        p += move.decay_in_momentum * weight;
         const float velocity = move.momentum * move.velocity[i] + p;
         move.velocity[i] = velocity;
         p = move.nesterov ? p + move.momentum * velocity : velocity;
@@ -217,6 +220,7 @@ void apply_block_update(Context& context, const Tensor& flat, const Tensor& plac
     const float ratio = direction ? update.mean_correction : 1.0f;
     launch(stream, fill, for_elements(blocks), ratios.f32(), blocks, ratio);
   }
+  const bool decay_inside = tensors.velocity && update.decay_in_momentum;
   const Move move{.weights = flat.f32(),
                   .places = places.as<int64_t>(),
                   .lr_scale = tensors.lr_scale.f32(),
@@ -224,8 +228,9 @@ void apply_block_update(Context& context, const Tensor& flat, const Tensor& plac
                   .direction = direction,
                   .velocity = tensors.velocity ? tensors.velocity->f32() : nullptr,
                   .lr = update.lr,
-                  .weight_decay = update.weight_decay,
                   .momentum = update.momentum,
+                  .decay = decay_inside ? 0.0f : update.weight_decay,
+                  .decay_in_momentum = decay_inside ? update.weight_decay : 0.0f,
                   .nesterov = update.nesterov};
   launch(stream, move_weights, shape, move, graft, blocks, elements, cols);
 }

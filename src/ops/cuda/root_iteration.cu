@@ -147,12 +147,17 @@ __global__ void spectral_root_kernel(int64_t blocks, int64_t n, float* weights, 
     const double most = fmax(fabs(v[0]), fabs(v[n - 1]));  // they ascend
     const double eps = options.relative_ridge ? options.ridge * most * one : options.ridge;
     const double added = options.double_ridge ? eps : 0.0;
+    // With a cut-off the least that counts is positive: there is nothing to shift by.
+    const bool cut = options.rank_rtol > 0;
+    const double least = cut ? 0.0 : v[0] * one + added;
     double low = HUGE_VAL, high = 0;
     for (int64_t i = threadIdx.x; i < n; i += blockDim.x) {
-      const double h = with_ridge(v[i] * one + added, v[0] * one + added, eps, options.heuristic);
+      weights[s * n + i] = 0.0f;
+      if (cut && v[i] < options.rank_rtol * most) continue;
+      const double h = with_ridge(v[i] * one + added, least, eps, options.heuristic);
       low = fmin(low, h);
       high = fmax(high, h);
-      weights[s * n + i] = h > 0 ? static_cast<float>(pow(h, -options.exponent)) : 0.0f;
+      if (h > 0) weights[s * n + i] = static_cast<float>(pow(h, -options.exponent));
     }
     low = block_reduce(low, HUGE_VAL, [](double a, double b) { return fmin(a, b); });
     high = block_reduce(high, 0.0, [](double a, double b) { return fmax(a, b); });

@@ -5,6 +5,9 @@
 namespace dashlm {
 namespace {
 
+// More than half of the spectrum's range would not be a question of rank.
+constexpr double kMostRankRtol = 0.5;
+
 constexpr const char* kMatmulHelp = "precision of the operands of matrix products";
 constexpr const char* kRidgeTypeHelp =
     "absolute: the ridge itself is added; relative: ridge times the block's largest eigenvalue "
@@ -46,6 +49,10 @@ void EvdConfig::describe(Schema& schema) {
       "eigenvalue_heuristic", heuristic,
       "what becomes of eigenvalues that are not positive; abs does not add the ridge, so that "
       "it counts only with double_ridge");
+  schema.field("rank_rtol", rank_rtol,
+               "eigenvalues below rank_rtol times the largest get root 0, as in a pseudo-inverse; "
+               "0: none do",
+               {0.0, kMostRankRtol});
   schema.field("precision", precision,
                "of the decomposition; a block that fails is redone in float64");
 }

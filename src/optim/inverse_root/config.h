@@ -58,6 +58,7 @@ struct EvdConfig {
   RidgeType ridge_type = RidgeType::absolute;
   bool double_ridge = true;  // Distributed Shampoo: false
   EigenvalueHeuristic heuristic = EigenvalueHeuristic::shift;
+  double rank_rtol = 0.0;  // eigenvalues below rank_rtol · lambda_max get root 0; 0: none do
   EighPrecision precision = EighPrecision::float32;  // a block that fails is redone in float64
 
   void describe(Schema& schema);

@@ -33,7 +33,8 @@ class Evd final : public StackRoot {
                    .ridge = config_.ridge,
                    .relative_ridge = config_.ridge_type == RidgeType::relative,
                    .double_ridge = config_.double_ridge,
-                   .heuristic = config_.heuristic});
+                   .heuristic = config_.heuristic,
+                   .rank_rtol = config_.rank_rtol});
     from_spectrum(context, batch.matrix, weights, vectors, batch.state);
     return {batch.matrix, std::nullopt};  // the weights are those of the block itself
   }
