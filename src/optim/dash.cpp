@@ -133,6 +133,9 @@ void Dash::plan_updates(Context& context) {
   for (size_t i = 0; first > 1 && i < stacks_.size(); ++i) {
     apply(context, i, {.update = first - 1});
   }
+  for (size_t i = 0; config_.statistics_every > 0 && i < factor_stacks_.size(); ++i) {
+    largest_root_eigenvalues(context, i);
+  }
   context.flops = flops;
 }
 

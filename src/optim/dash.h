@@ -67,6 +67,8 @@ class Dash final : public Optimizer {
   void refresh_phase(Context& context, int64_t phase, int64_t update);
   void refresh(Context& context, const FactorRange& range, int64_t update);
   void check_failures(Context& context);
+  std::vector<float> largest_root_eigenvalues(Context& context, size_t factor_stack) const;
+  void add_conditions(Context& context, size_t factor_stack, std::span<RootReport> reports) const;
   void apply(Context& context, size_t stack, const UpdateStep& step);
 
   const DashConfig config_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/reduce.h"
+#include "ops/stack_linalg.h"
 #include "optim/dash.h"
 
 namespace dashlm {
@@ -68,6 +69,35 @@ bool Dash::statistics_due(int64_t update) const {
   return config_.statistics_every > 0 && update % config_.statistics_every == 0;
 }
 
+// By power iteration; empty when planning.
+std::vector<float> Dash::largest_root_eigenvalues(Context& context, size_t factor_stack) const {
+  const FactorState& state = factor_stacks_[factor_stack];
+  const ArenaScope scope(context.scratch);
+  const Tensor largest =
+      context.scratch.take("largest eigenvalues of roots", {std::ssize(state.ids)});
+  power_iteration(context, largest, state.roots,
+                  {.pool = 16, .steps = 10, .seed = seed_, .block_ids = state.ids});
+  if (context.planning()) return {};
+  std::vector<float> host(state.ids.size());
+  context.device.download(host.data(), largest.data, largest.bytes());
+  return host;
+}
+
+// Iterations do not know the condition of a factor. Its largest eigenvalue is about s / margin; the
+// least one, as far as the iteration has taken it in, is the largest of the root to the power -1/e.
+void Dash::add_conditions(Context& context, size_t factor_stack,
+                          std::span<RootReport> reports) const {
+  const ScalingConfig* scaling = config_.inverse_root.scaling();
+  if (!scaling) return;
+  const double order = 1 / exponent_of(blocks_.factor_stacks()[factor_stack]);
+  const std::vector<float> largest = largest_root_eigenvalues(context, factor_stack);
+  for (size_t i = 0; i < reports.size(); ++i) {
+    const auto root = static_cast<double>(largest[i]);
+    const double estimate = static_cast<double>(reports[i].scale) / scaling->margin();
+    reports[i].condition = static_cast<float>(estimate * std::pow(root, order));
+  }
+}
+
 std::vector<BlockStatistics> Dash::statistics(Context& context) const {
   std::vector<BlockStatistics> groups;
   for (size_t i = 0; i < stacks_.size(); ++i) {
@@ -84,13 +114,15 @@ std::vector<BlockStatistics> Dash::statistics(Context& context) const {
                        {"graft_ratio_mean", ratio.mean()},
                        {"graft_ratio_max", ratio.highest}}});
   }
-  const std::vector<RootReport> reports = read_reports(context.device, reports_);
+  std::vector<RootReport> reports = read_reports(context.device, reports_);
   for (size_t i = 0; i < factor_stacks_.size(); ++i) {
     const FactorState& state = factor_stacks_[i];
     const auto first = static_cast<size_t>(state.first_report);
     Summary steps, residual, scale, condition;
     double failed = 0, out_of_steps = 0;
-    for (const RootReport& report : std::span(reports).subspan(first, state.ids.size())) {
+    const std::span<RootReport> own = std::span(reports).subspan(first, state.ids.size());
+    add_conditions(context, i, own);
+    for (const RootReport& report : own) {
       failed += report.status == RootStatus::failed ? 1 : 0;
       out_of_steps += report.status == RootStatus::out_of_steps ? 1 : 0;
       steps.add(report.steps);

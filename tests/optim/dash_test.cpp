@@ -283,29 +283,6 @@ TEST(Dash, VectorsByAdamwHaveNoFactors) {
   }
 }
 
-// One weight, so that the preconditioner cancels: P is the sign of the averaged gradient times the
-// size of Adam's update, and momentum can be followed by hand.
-TEST(Dash, MomentumAndNesterovAreThePublishedOnes) {
-  const ParameterLayout one({{"w", {1, 1}, 0, 1}});
-  for (const bool nesterov : {false, true}) {
-    OptimizerConfig config = small_dash();
-    config.dash.momentum = 0.8;
-    config.dash.nesterov = nesterov;
-    config.dash.grafting = Grafting::sgd;
-    config.dash.beta_g = 0;
-    StepLab lab(config, one);
-    double weight = static_cast<double>(lab.weights()[0]), velocity = 0;
-    for (int64_t t = 1; t <= 5; ++t) {
-      lab.set_gradients(t);
-      const auto p = static_cast<double>(lab.gradient(0).f32()[0]);
-      velocity = 0.8 * velocity + p;
-      weight -= 0.1 * (nesterov ? p + 0.8 * velocity : velocity);
-      lab.update(t);
-      EXPECT_NEAR(static_cast<double>(lab.weights()[0]), weight, 1e-6);
-    }
-  }
-}
-
 TEST(Dash, GraftingGivesEachBlockTheSizeOfTheRulesUpdate) {
   const ParameterLayout square({{"w", {4, 4}, 0, 1}});
   const auto moved = [&](OptimizerConfig config) {

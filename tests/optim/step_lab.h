@@ -38,6 +38,7 @@ class StepLab {
 
   const ParameterLayout& layout() const { return layout_; }
   Optimizer& optimizer() { return *optimizer_; }
+  std::vector<BlockStatistics> statistics() { return optimizer_->statistics(context_); }
   int64_t planned_bytes() const { return planned_bytes_; }
   double planned_flops() const { return planned_flops_; }
   // Of update `t`, as it is made.

@@ -29,6 +29,12 @@ InverseRootConfig::Method method_of(InverseRootType type) {
 
 }  // namespace
 
+double ScalingConfig::margin() const {
+  const bool estimates =
+      type == ScalingType::power_iteration || type == ScalingType::multi_power_iteration;
+  return estimates ? factor : 1.0;
+}
+
 void ScalingConfig::describe(Schema& schema) {
   schema.field("type", type, "how s, by which a matrix is divided, is found");
   const bool pooled = type == ScalingType::multi_power_iteration;
@@ -82,6 +88,14 @@ void ChebyshevConfig::describe(Schema& schema) {
                {0.0, 1e30});
   schema.field("ridge_type", ridge_type, kRidgeTypeHelp);
   schema.section("scaling", scaling, "what the matrix is divided by first");
+}
+
+const ScalingConfig* InverseRootConfig::scaling() const {
+  const auto scaling_of = [](const auto& config) -> const ScalingConfig* {
+    if constexpr (requires { config.scaling; }) return &config.scaling;
+    return nullptr;
+  };
+  return std::visit(scaling_of, method);
 }
 
 std::string InverseRootConfig::warning() const {

@@ -34,6 +34,8 @@ struct ScalingConfig {
   int64_t steps = 10;   // products with a vector (both power iterations)
   double factor = 2.0;  // s = factor · estimate of lambda_max (both power iterations)
 
+  // s as a multiple of the estimate of lambda_max: `factor`, or 1 where s is a norm.
+  double margin() const;
   void describe(Schema& schema);
 };
 
@@ -112,6 +114,8 @@ struct InverseRootConfig {
 
   // A sentence about values that have no effect; "" if there is none.
   std::string warning() const;
+  // How the method scales; null for EVD, which knows lambda_max itself.
+  const ScalingConfig* scaling() const;
   InverseRootType type() const { return static_cast<InverseRootType>(method.index()); }
   void describe(Schema& schema);
 };

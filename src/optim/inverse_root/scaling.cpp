@@ -3,12 +3,6 @@
 namespace dashlm {
 namespace {
 
-double factor_of(const ScalingConfig& scaling) {
-  const bool estimates = scaling.type == ScalingType::power_iteration ||
-                         scaling.type == ScalingType::multi_power_iteration;
-  return estimates ? scaling.factor : 1.0;
-}
-
 // batch.scale = the estimate of lambda_max of batch.matrix.
 void estimate(Context& context, RootBatch& batch, const ScalingConfig& scaling) {
   switch (scaling.type) {
@@ -46,7 +40,7 @@ void add_ridge_and_scale(Context& context, RootBatch& batch, const ScalingConfig
     if (ridge > 0) add_to_diagonal(context, batch.matrix, {1.0f, &eps});
     growth = 1.0 + ridge;  // lambda_max of the new matrix, exactly as much more
   }
-  scaled_power(context, batch.scale, batch.scale, nullptr, factor_of(scaling) * growth, 1.0);
+  scaled_power(context, batch.scale, batch.scale, nullptr, scaling.margin() * growth, 1.0);
 }
 
 }  // namespace dashlm
