@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fills the tables of docs/inverse_roots.md from the tests and from `dashlm bench roots`.
 
-    scripts/inverse_root_table.py [BUILD_DIR] [--only accuracy,precision,trace,speed]
+    scripts/inverse_root_table.py [BUILD_DIR] [--only accuracy,exact,precision,trace,speed]
 
-Accuracy and precision are what test_inverse_root measured and compared with its tolerances in this
+Accuracy, exact and precision are what test_inverse_root measured and compared with its tolerances in this
 very run; speed is that of this machine. A table stands between <!-- NAME --> and <!-- /NAME -->.
 """
 import argparse
@@ -34,7 +34,8 @@ def run_tests(build, pattern):
     return [test for suite in report["testsuites"] for test in suite["testsuite"]]
 
 
-def accuracy(build):
+def accuracy(build, suffix=""):
+    """Errors as tested; with the suffix "_exact" those against the root itself."""
     columns = [("OfEvd", "float32_ridge_1e-10"), ("OfEvd", "float32_ridge_1e-05"),
                ("OfEvd", "float64_ridge_1e-10"), ("OfEvd", "float64_ridge_1e-05"),
                ("OfCoupledNewton", "frobenius"), ("OfCoupledNewton", "multi_power_iteration"),
@@ -45,15 +46,21 @@ def accuracy(build):
         kind, case = test["name"].split("/")
         name, p = re.fullmatch(r"(.*)_p(\d)", case).groups()
         for key, value in test.items():
-            errors.setdefault((p, name), {})[(kind, key)] = value
+            if key.endswith("_exact") == bool(suffix):
+                errors.setdefault((p, name), {})[(kind, key.removesuffix("_exact"))] = value
     header = ["matrix", "EVD, ridge 1e-10", "1e-5", "EVD float64, 1e-10", "1e-5", "CN, Frobenius",
               "CN, pooled power it.", "NDB, Frobenius", "NDB, pooled power it.", "Chebyshev"]
     text = []
     for p in "42":
         rows = [[re.sub("em(?=[0-9])", "e-", " ".join(name.split("_")).replace("  ", ", "))] + [found.get(column, "") for column in columns]
-                for (order, name), found in errors.items() if order == p]
+                for (order, name), found in errors.items()
+                if order == p and any(column in found for column in columns)]
         text.append(f"e = 1/{p}:\n\n" + markdown(header, rows))
     return "\n\n".join(text)
+
+
+def exact(build):
+    return accuracy(build, "_exact")
 
 
 def precision(build):
@@ -92,7 +99,7 @@ def speed(build):
 
 
 def main():
-    tables = {"accuracy": accuracy, "precision": precision, "trace": trace, "speed": speed}
+    tables = {"accuracy": accuracy, "exact": exact, "precision": precision, "trace": trace, "speed": speed}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--only", default=",".join(tables), help="tables to make")

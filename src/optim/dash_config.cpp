@@ -25,6 +25,18 @@ MatmulPrecision DashConfig::product_precision() const {
   return MatmulPrecision::fp32;
 }
 
+std::vector<std::string> DashConfig::warnings() const {
+  std::vector<std::string> found = {inverse_root.warning()};
+  if (momentum > 0) {
+    found.push_back(fmt::format(
+        "optimizer.momentum = {} multiplies the effective learning rate by {:.3g}: its velocity "
+        "adds up about so many updates; train.lr should be as much lower than without",
+        momentum, 1 / (1 - momentum)));
+  }
+  std::erase(found, "");
+  return found;
+}
+
 void DashConfig::describe(Schema& s) {
   s.field("block_size", block_size, "B: matrices are cut into blocks of B x B", {1, 65536});
   s.field("stacking", stacking,

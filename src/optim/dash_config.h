@@ -87,6 +87,8 @@ struct DashConfig {
   // The first update that is preconditioned.
   int64_t first_update() const { return start < 0 ? frequency : start; }
   MatmulPrecision product_precision() const;
+  // Sentences about values that do not do what one might expect.
+  std::vector<std::string> warnings() const;
 
   void describe(Schema& schema);
 };

@@ -80,7 +80,7 @@ void RunConfig::resolve() {
 std::vector<std::string> RunConfig::warnings() const {
   std::vector<std::string> found = {train.schedule.warning(train.steps)};
   if (optimizer.type != OptimizerType::adamw) {
-    found.push_back(optimizer.dash.inverse_root.warning());
+    for (std::string& warning : optimizer.dash.warnings()) found.push_back(std::move(warning));
   }
   std::erase(found, "");
   return found;

@@ -8,7 +8,7 @@ InverseRootConfig recorded_method(const std::string& name) {
   const ScalingConfig frobenius{.type = ScalingType::frobenius};
   InverseRootConfig config;
   if (name == "evd") {
-    config.method = EvdConfig{};
+    config.method = EvdConfig{.rank_rtol = 0};
   } else if (name == "cn") {
     CoupledNewtonConfig method;
     method.scaling = frobenius;

@@ -48,6 +48,7 @@ OptimizerConfig recorded_config(const Recording& recording) {
   shampoo.inverse_root.method =
       EvdConfig{.ridge = recording.number("epsilon"),
                 .double_ridge = false,
+                .rank_rtol = 0,
                 .precision = EighPrecision::float64};  // an epsilon of 1e-12 is noise in fp32
   shampoo.exponent = exponents[0];
   shampoo.vector_exponent = exponents[1];

@@ -49,12 +49,13 @@ TEST_P(GoldenRoots, AreReproduced) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, GoldenRoots,
-                         ::testing::Values(GoldenCase{"evd", {EvdConfig{}}, {3e-6, 3e-5}},
-                                           GoldenCase{"cn", {CoupledNewtonConfig{}}, {1e-6, 1e-5}},
-                                           GoldenCase{"ndb", {NewtonDbConfig{}}, {1e-6, 4e-5}},
-                                           GoldenCase{"cbshv", {ChebyshevConfig{}}, {3e-5, 3e-4}}),
-                         [](const auto& method) { return std::string(method.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Methods, GoldenRoots,
+    ::testing::Values(GoldenCase{"evd", {EvdConfig{.rank_rtol = 0}}, {3e-6, 3e-5}},
+                      GoldenCase{"cn", {CoupledNewtonConfig{}}, {1e-6, 1e-5}},
+                      GoldenCase{"ndb", {NewtonDbConfig{}}, {1e-6, 4e-5}},
+                      GoldenCase{"cbshv", {ChebyshevConfig{}}, {3e-5, 3e-4}}),
+    [](const auto& method) { return std::string(method.param.name); });
 
 }  // namespace
 }  // namespace dashlm::testing

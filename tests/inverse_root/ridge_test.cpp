@@ -29,6 +29,7 @@ class Heuristics : public ::testing::TestWithParam<HeuristicCase> {};
 TEST_P(Heuristics, AreAsDocumented) {
   const HeuristicCase& c = GetParam();
   EvdConfig config;
+  config.rank_rtol = 0;  // so that the negative eigenvalue counts
   config.ridge = 0.1;
   config.ridge_type = c.ridge_type;
   config.heuristic = c.heuristic;
@@ -62,6 +63,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Without a ridge an eigenvalue that is not positive has no root and gets weight 0.
 TEST(Relu, WithoutARidgeIsAPseudoInverse) {
   EvdConfig config;
+  config.rank_rtol = 0;
   config.ridge = 0;
   config.heuristic = EigenvalueHeuristic::relu;
   const RootRun run = run_roots({config}, {indefinite().matrix()}, {.exponent = 0.5});

@@ -38,8 +38,9 @@ TEST(Dash, ShampooWithNeutralOptionsIsDash) {
   shampoo.dash.block_size = 4;
   shampoo.dash.vectors = VectorRule::adamw;
   dash.dash.vectors = VectorRule::adamw;
-  dash.dash.inverse_root.method = EvdConfig{.ridge = 1e-12};
-  shampoo.dash.inverse_root.method = EvdConfig{.ridge = 1e-12, .double_ridge = false};
+  dash.dash.inverse_root.method = EvdConfig{.ridge = 1e-12, .rank_rtol = 0};
+  shampoo.dash.inverse_root.method =
+      EvdConfig{.ridge = 1e-12, .double_ridge = false, .rank_rtol = 0};
   for (OptimizerConfig* config : {&dash, &shampoo}) {
     config->dash.start = 6;
     config->dash.frequency = 2;

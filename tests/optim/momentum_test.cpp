@@ -1,4 +1,6 @@
 // The velocity of the block-Shampoo step, followed by hand.
+#include <gmock/gmock.h>
+
 #include "optim/step_lab.h"
 
 namespace dashlm::testing {
@@ -52,6 +54,14 @@ TEST(Momentum, OfZeroMakesThePlaceOfTheDecayIrrelevant) {
 TEST(Momentum, DecayGoesThroughItInShampooAlone) {
   EXPECT_TRUE(OptimizerConfig(OptimizerType::shampoo).dash.decay_in_momentum);
   EXPECT_FALSE(OptimizerConfig(OptimizerType::dash).dash.decay_in_momentum);
+}
+
+TEST(Momentum, OfARunIsWarnedOf) {
+  DashConfig config;
+  EXPECT_TRUE(config.warnings().empty());
+  config.momentum = 0.9;
+  ASSERT_EQ(config.warnings().size(), 1u);
+  EXPECT_THAT(config.warnings()[0], ::testing::HasSubstr("learning rate by 10"));
 }
 
 }  // namespace

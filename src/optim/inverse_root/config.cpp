@@ -57,7 +57,7 @@ void EvdConfig::describe(Schema& schema) {
       "it counts only with double_ridge");
   schema.field("rank_rtol", rank_rtol,
                "eigenvalues below rank_rtol times the largest get root 0, as in a pseudo-inverse; "
-               "0: none do",
+               "0: none do, as published",
                {0.0, kMostRankRtol});
   schema.field("precision", precision,
                "of the decomposition; a block that fails is redone in float64");
