@@ -50,7 +50,8 @@ class GzipFile final : public ByteSource {
                 path_, offset());
         return 0;
       }
-      inflate_some();
+      if (!in_member_) skip_zeros();
+      if (stream_.avail_in > 0) inflate_some();
     }
     return bytes - stream_.avail_out;
   }
@@ -62,6 +63,14 @@ class GzipFile final : public ByteSource {
     stream_.avail_in = static_cast<uInt>(got);
     read_ += got;
     return got > 0;
+  }
+
+  // No member begins with a zero.
+  void skip_zeros() {
+    while (stream_.avail_in > 0 && *stream_.next_in == 0) {
+      ++stream_.next_in;
+      --stream_.avail_in;
+    }
   }
 
   void inflate_some() {
@@ -98,7 +107,7 @@ std::unique_ptr<ByteSource> open_bytes(const std::string& path) {
   return file;
 }
 
-LineReader::LineReader(const std::string& path) : path_(path), source_(open_bytes(path)) {}
+LineReader::LineReader(const std::string& path) : source_(open_bytes(path)) {}
 
 bool LineReader::fill() {
   buffer_.erase(0, used_);
@@ -111,39 +120,35 @@ bool LineReader::fill() {
 }
 
 bool LineReader::next(std::string& line) {
-  size_t searched = used_;
-  size_t newline = 0;
-  while ((newline = buffer_.find('\n', searched)) == std::string::npos) {
-    const auto pending = static_cast<int64_t>(buffer_.size() - used_);
-    require(pending <= kMaxDocumentBytes, "{}:{}: the line is longer than {} bytes", path_,
-            line_ + 1, kMaxDocumentBytes);
-    if (!fill()) {
-      if (pending == 0) return false;
-      newline = buffer_.size();
-      break;
-    }
-    searched = static_cast<size_t>(pending);
-  }
-  line.assign(buffer_, used_, newline - used_);
-  used_ = std::min(newline + 1, buffer_.size());
+  constexpr auto kMost = static_cast<size_t>(kMaxLineBytes);
+  line.clear();
+  too_long_ = false;
+  if (used_ == buffer_.size() && !fill()) return false;
+  size_t newline = std::string::npos;
+  do {
+    newline = buffer_.find('\n', used_);
+    const size_t end = std::min(newline, buffer_.size());
+    const size_t taken = std::min(end - used_, kMost - line.size());
+    too_long_ = too_long_ || taken < end - used_;
+    line.append(buffer_, used_, taken);
+    used_ = end;
+  } while (newline == std::string::npos && fill());
+  if (newline != std::string::npos) ++used_;
   ++line_;
   return true;
 }
 
-std::string read_all(const std::string& path) {
+std::string read_up_to(const std::string& path, int64_t most) {
   const auto source = open_bytes(path);
   std::string text;
-  while (true) {
+  int64_t got = 0;
+  do {
     const size_t old = text.size();
     text.resize(old + static_cast<size_t>(kBufferBytes));
-    const int64_t got = source->read(text.data() + old, kBufferBytes);
+    got = source->read(text.data() + old, kBufferBytes);
     text.resize(old + static_cast<size_t>(got));
-    if (got == 0) return text;
-    require(static_cast<int64_t>(text.size()) <= kMaxDocumentBytes,
-            "{} is longer than {} bytes, too long for one document; split it, or make it a .jsonl "
-            "file with one document a line",
-            path, kMaxDocumentBytes);
-  }
+  } while (got > 0 && std::ssize(text) <= most);
+  return text;
 }
 
 }  // namespace dashlm

@@ -16,32 +16,34 @@ class ByteSource {
 
 // Gzip is recognised by its first bytes, and may consist of several members. Throws a bad_input
 // Error when the file cannot be opened, or is named .gz and is not gzip. Reading throws, with the
-// offset in the packed file, when gzip data is corrupt or cut short.
+// offset in the packed file, when gzip data is corrupt or cut short. Zeros after a member are
+// passed over, as gzip(1) does: tapes and tools that write whole blocks leave them.
 std::unique_ptr<ByteSource> open_bytes(const std::string& path);
 
-// The lines of a ByteSource, without their newlines.
+// What is longer is not one line of JSON, and would be held in memory several times.
+inline constexpr int64_t kMaxLineBytes = int64_t{64} << 20;
+
+// The lines of a file, without their newlines.
 class LineReader {
  public:
   explicit LineReader(const std::string& path);
 
-  // The next line; false at the end. Throws when a line is longer than kMaxDocumentBytes.
+  // The next line; false at the end. Of a line longer than kMaxLineBytes only that many bytes.
   bool next(std::string& line);
-  int64_t line() const { return line_; }  // number of the last line returned, from 1
+  int64_t line() const { return line_; }       // number of the last line returned, from 1
+  bool too_long() const { return too_long_; }  // whether that line was cut
 
  private:
   bool fill();
 
-  std::string path_;
   std::unique_ptr<ByteSource> source_;
   std::string buffer_;
   size_t used_ = 0;
   int64_t line_ = 0;
+  bool too_long_ = false;
 };
 
-// The whole of a file; throws when it unpacks to more than kMaxDocumentBytes.
-std::string read_all(const std::string& path);
-
-// What is larger is not one document, and would be held in memory several times.
-inline constexpr int64_t kMaxDocumentBytes = int64_t{64} << 20;
+// The whole of a file; of one that unpacks to more than `most` bytes only somewhat more than that.
+std::string read_up_to(const std::string& path, int64_t most);
 
 }  // namespace dashlm

@@ -43,8 +43,15 @@ Sequence sequence_of(uint8_t first) {
   return {0, 0, 0};
 }
 
+std::string too_long(const char* what, int64_t most) {
+  return fmt::format("{} is longer than {} bytes; cut it into several documents", what, most);
+}
+
 // The text of one line of JSON; throws std::string with the reason when there is none.
 std::string text_of(const std::string& line) {
+  // The parser would take it for the end and not look at the rest.
+  const size_t zero = line.find('\0');
+  if (zero != std::string::npos) throw fmt::format("byte {} of the line is zero", zero + 1);
   const int64_t invalid = first_invalid_utf8(line);
   if (invalid >= 0) throw fmt::format("byte {} of the line is not valid UTF-8", invalid + 1);
   try {
@@ -53,7 +60,9 @@ std::string text_of(const std::string& line) {
     const auto text = json.find("text");
     if (text == json.end()) throw std::string("the object has no key \"text\"");
     if (!text->is_string()) throw std::string("\"text\" is not a string");
-    return std::move(text->get_ref<std::string&>());
+    std::string& value = text->get_ref<std::string&>();
+    if (std::ssize(value) > kMaxDocumentBytes) throw too_long("the text", kMaxDocumentBytes);
+    return std::move(value);
   } catch (const nlohmann::json::parse_error& error) {
     throw fmt::format("not valid JSON at byte {} of the line", error.byte);
   }
@@ -104,14 +113,18 @@ bool DocumentReader::next(Document& document) {
 // The file as a document; moves on to the next file.
 bool DocumentReader::next_text(Document& document) {
   document.source = files_[file_++];
-  document.text = read_all(document.source);
+  document.text = read_up_to(document.source, kMaxDocumentBytes);
+  if (std::ssize(document.text) > kMaxDocumentBytes) {
+    bad(document.source, too_long("the text", kMaxDocumentBytes));
+    return false;
+  }
   if (document.text.starts_with("\xef\xbb\xbf")) document.text.erase(0, 3);  // byte order mark
   const int64_t invalid = first_invalid_utf8(document.text);
   if (invalid >= 0) {
     bad(document.source, fmt::format("byte {} is not valid UTF-8", invalid));
     return false;
   }
-  return !document.text.empty();
+  return count(document);
 }
 
 // The next document of the present file; at its end moves on to the next file.
@@ -120,17 +133,25 @@ bool DocumentReader::next_line(Document& document) {
   if (!lines_) lines_ = std::make_unique<LineReader>(file);
   std::string line;
   while (lines_->next(line)) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    const bool blank = line.find_first_not_of(" \t\r") == std::string::npos;
+    if (blank && !lines_->too_long()) continue;
     document.source = fmt::format("{}:{}", file, lines_->line());
     try {
+      if (lines_->too_long()) throw too_long("the line", kMaxLineBytes);
       document.text = text_of(line);
-      if (!document.text.empty()) return true;
+      if (count(document)) return true;
     } catch (const std::string& reason) {
       bad(document.source, reason);
     }
   }
   lines_.reset();
   ++file_;
+  return false;
+}
+
+bool DocumentReader::count(const Document& document) {
+  if (!document.text.empty()) return true;
+  ++empty_;
   return false;
 }
 

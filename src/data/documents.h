@@ -18,6 +18,10 @@
 
 namespace dashlm {
 
+// Longer ones are bad documents: SentencePiece takes up to 200 bytes for a byte of text, 3 GiB for
+// one such document.
+inline constexpr int64_t kMaxDocumentBytes = int64_t{16} << 20;
+
 struct Document {
   std::string text;    // valid UTF-8, not empty
   std::string source;  // for messages: "corpus.jsonl:17"
@@ -25,25 +29,29 @@ struct Document {
 
 class DocumentReader {
  public:
-  // `inputs` as in expand_paths(). A bad document (not UTF-8, not JSON, no text) is a bad_input
-  // Error that names file and line; with `skip_bad` it is left out and counted instead. A file that
-  // cannot be read or unpacked is an error in either case. Documents without text are passed over.
+  // `inputs` as in expand_paths(). A bad document (not UTF-8, not JSON, no text, too long) is a
+  // bad_input Error that names file and line; with `skip_bad` it is left out and counted instead. A
+  // file that cannot be read or unpacked is an error in either case. Documents whose text is empty
+  // are passed over and counted; blank lines are no documents.
   DocumentReader(const std::vector<std::string>& inputs, bool skip_bad);
 
   bool next(Document& document);                // false at the end
   int64_t skipped() const { return skipped_; }  // bad documents left out
+  int64_t empty() const { return empty_; }      // documents whose text is empty
   const std::vector<std::string>& files() const { return files_; }
 
  private:
   bool next_line(Document& document);
   bool next_text(Document& document);
+  // Whether there is something in the document.
+  bool count(const Document& document);
   void bad(const std::string& source, const std::string& reason);
 
   std::vector<std::string> files_;
   bool skip_bad_;
   size_t file_ = 0;  // being read
   std::unique_ptr<LineReader> lines_;
-  int64_t skipped_ = 0;
+  int64_t skipped_ = 0, empty_ = 0;
 };
 
 // Offset of the first byte that is not part of well-formed UTF-8 (Unicode 15, table 3-7), or -1.

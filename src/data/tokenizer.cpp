@@ -4,6 +4,8 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -15,6 +17,13 @@ namespace {
 
 // Longer lines are cut for training: SentencePiece would leave them out.
 constexpr size_t kMaxSentence = size_t{1} << 14;
+
+// SentencePiece leaves out every line with U+2585, which stands for unknown characters inside.
+constexpr std::string_view kReserved = "\xe2\x96\x85";
+
+// Besides those of the text: <unk>, <s>, </s> and one for each byte.
+constexpr int64_t kFixedTokens = 3 + 256;
+constexpr int64_t kMostTokens = int64_t{1} << 20;
 
 // Documents of which, as they come, every stride-th is kept; the stride doubles whenever more than
 // `limit` bytes are held. So the sample is spread over the whole corpus, whatever its size.
@@ -40,7 +49,8 @@ std::vector<std::string> sample(DocumentReader& documents, int64_t limit) {
   return kept;
 }
 
-// The lines of the documents, cut at spaces to at most kMaxSentence bytes.
+// The lines of the documents, cut at spaces to at most kMaxSentence bytes, and at kReserved, which
+// is left out.
 class Sentences final : public sentencepiece::SentenceIterator {
  public:
   explicit Sentences(const std::vector<std::string>& documents) : documents_(documents) { Next(); }
@@ -54,9 +64,12 @@ class Sentences final : public sentencepiece::SentenceIterator {
     while (value_.empty() && document_ < documents_.size()) {
       const std::string& text = documents_[document_];
       const size_t newline = std::min(text.find('\n', position_), text.size());
-      const size_t end = cut(text, newline);
+      const size_t reserved = std::string_view(text).substr(0, newline).find(kReserved, position_);
+      const size_t line_end = std::min(newline, reserved);
+      const size_t end = cut(text, line_end);
       value_.assign(text, position_, end - position_);
-      position_ = end + (end == newline ? 1 : 0);
+      position_ = end;
+      if (end == line_end) position_ += end == newline ? 1 : kReserved.size();
       if (position_ >= text.size()) {
         ++document_;
         position_ = 0;
@@ -66,8 +79,8 @@ class Sentences final : public sentencepiece::SentenceIterator {
   }
 
  private:
-  size_t cut(const std::string& text, size_t newline) const {
-    if (newline - position_ <= kMaxSentence) return newline;
+  size_t cut(const std::string& text, size_t line_end) const {
+    if (line_end - position_ <= kMaxSentence) return line_end;
     size_t end = text.rfind(' ', position_ + kMaxSentence);
     if (end != std::string::npos && end > position_) return end;
     end = position_ + kMaxSentence;
@@ -80,6 +93,29 @@ class Sentences final : public sentencepiece::SentenceIterator {
   std::string value_;
   bool done_ = false;
 };
+
+// The number in `text` that follows `words`, or -1.
+int64_t number_after(const std::string& text, const std::string& words) {
+  const size_t found = text.find(words);
+  if (found == std::string::npos) return -1;
+  return std::strtoll(text.c_str() + found + words.size(), nullptr, 10);
+}
+
+// What SentencePiece says about the size, in terms of what a user chose.
+[[noreturn]] void fail_training(int64_t vocab_size, const std::string& reason) {
+  const int64_t least = number_after(reason, fmt::format("required_chars. {} vs ", vocab_size));
+  const int64_t most = number_after(reason, "Please set it to a value <= ");
+  require(
+      least < 0,
+      "a tokenizer of {} tokens is too small for this text: it takes at least {}, {} fixed ones "
+      "and one for each character; choose a larger size",
+      vocab_size, least, kFixedTokens);
+  require(most < 0,
+          "this text is too small for a tokenizer of {} tokens: it gives at most {}; choose a "
+          "smaller size, or train on more text",
+          vocab_size, most);
+  fail_input("cannot train a tokenizer of {} tokens: {}", vocab_size, reason);
+}
 
 }  // namespace
 
@@ -102,6 +138,9 @@ int32_t Tokenizer::bos() const {
 int32_t Tokenizer::eos() const {
   return model_->eos_id();
 }
+int32_t Tokenizer::unknown() const {
+  return model_->unk_id();
+}
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<int> tokens;
@@ -121,8 +160,16 @@ std::string Tokenizer::decode(const std::vector<int32_t>& tokens) const {
   return text;
 }
 
+void check_vocab_size(int64_t vocab_size) {
+  require(vocab_size > kFixedTokens && vocab_size <= kMostTokens,
+          "a tokenizer of {} tokens is not possible: it takes more than the {} that are fixed, and "
+          "at most {}",
+          vocab_size, kFixedTokens, kMostTokens);
+}
+
 void train_bpe(DocumentReader& documents, const TokenizerTraining& training,
                const std::string& path) {
+  check_vocab_size(training.vocab_size);
   const std::vector<std::string> texts = sample(documents, training.sample_bytes);
   require(!texts.empty(), "there is no text to train a tokenizer on");
   Sentences sentences(texts);
@@ -141,10 +188,7 @@ void train_bpe(DocumentReader& documents, const TokenizerTraining& training,
   };
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(options, &sentences, &model);
-  require(status.ok(),
-          "cannot train a tokenizer of {} tokens: {}; a vocabulary has 259 tokens besides those of "
-          "the text, and cannot be larger than the text allows",
-          training.vocab_size, status.ToString());
+  if (!status.ok()) fail_training(training.vocab_size, status.ToString());
   write_text_file(path, model);
 }
 

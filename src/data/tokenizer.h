@@ -24,8 +24,9 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
 
   int64_t vocab_size() const;
-  int32_t bos() const;  // id of the token that begins a document, or -1
-  int32_t eos() const;  // id of the token that ends a document, or -1
+  int32_t bos() const;      // id of the token that begins a document, or -1
+  int32_t eos() const;      // id of the token that ends a document, or -1
+  int32_t unknown() const;  // id of the token for what is not in the vocabulary
 
   // Without bos and eos. `text` is UTF-8.
   std::vector<int32_t> encode(std::string_view text) const;
@@ -43,10 +44,15 @@ struct TokenizerTraining {
   int64_t sample_bytes = int64_t{64} << 20;
 };
 
+// Throws a bad_input Error for sizes that no text makes possible.
+void check_vocab_size(int64_t vocab_size);
+
 // Trains a byte-pair model in the manner of Llama 2 (bytes for what is not in the vocabulary, text
 // taken as it is, digits one by one; 0 unknown, 1 bos, 2 eos) and writes it to `path`. The file
-// depends on the documents, vocab_size and sample_bytes alone. Throws a bad_input Error when the
-// documents are too few for the vocabulary.
+// depends on the documents, vocab_size and sample_bytes alone. U+2585, which SentencePiece keeps
+// for itself, is left out of the text that it is trained on. Throws a bad_input Error that says
+// which sizes are possible when the documents are too few for the vocabulary, or have too many
+// characters.
 void train_bpe(DocumentReader& documents, const TokenizerTraining& training,
                const std::string& path);
 

@@ -74,6 +74,21 @@ TEST(Documents, GzipOfSeveralMembersAndBuffers) {
   EXPECT_EQ(texts({dir.write("c4-train.00000-of-01024.json.gz", members)}), expected);
 }
 
+TEST(Documents, PassesOverZerosAfterGzipMembers) {
+  const TempDir dir;
+  const std::string one = gzip("{\"text\":\"one\"}\n"), two = gzip("{\"text\":\"two\"}\n");
+  for (const size_t count : {size_t{1}, size_t{2}, size_t{512}, size_t{600000}}) {
+    const std::string zeros(count, '\0');
+    EXPECT_EQ(texts({dir.write("a.json.gz", one + zeros)}), std::vector<std::string>{"one"});
+    EXPECT_EQ(texts({dir.write("b.json.gz", one + zeros + two + zeros)}),
+              (std::vector<std::string>{"one", "two"}));
+    expect_error([&] { texts({dir.write("c.json.gz", one + zeros + "x")}); }, {"c.json.gz"});
+    // Within a member they are damage as ever.
+    expect_error([&] { texts({dir.write("d.json.gz", one.substr(0, one.size() - 12) + zeros)}); },
+                 {"d.json.gz"});
+  }
+}
+
 TEST(Documents, RefusesTruncatedGzip) {
   const TempDir dir;
   std::string text;
@@ -114,6 +129,10 @@ TEST(Documents, NamesFileAndLineOfBadDocuments) {
       {"{\"text\":null}", "not a string"},
       {"{\"text\":\"\xff\"}", "byte 10 of the line is not valid UTF-8"},
       {"{\"text\":\"\\ud800\"}", "not valid JSON"},  // half of a surrogate pair
+      {std::string("{\"text\":\"x\"}\0", 13), "byte 13 of the line is zero"},
+      {std::string("{\"text\":\"x\"}\0{\"text\":\"y\"}", 25), "byte 13 of the line is zero"},
+      {std::string("\0{\"text\":\"y\"}", 13), "byte 1 of the line is zero"},
+      {std::string("{\"text\":\"x\0y\"}", 14), "byte 11 of the line is zero"},
   };
   for (const auto& [line, reason] : cases) {
     const std::string path = dir.write("bad.jsonl", good + line + "\n" + good);
@@ -143,11 +162,35 @@ TEST(Documents, RefusesUnknownKindsAndMissingFiles) {
 
 TEST(Documents, RefusesEndlessLinesAndTexts) {
   const TempDir dir;
-  const std::string huge(static_cast<size_t>(kMaxDocumentBytes) + 1, 'x');
-  expect_error([&] { texts({dir.write("a.txt.gz", gzip(huge))}); }, {"a.txt.gz", "longer than"});
-  const std::string lines = "{\"text\":\"x\"}\n{\"text\":\"" + huge + huge;
-  expect_error([&] { texts({dir.write("a.jsonl.gz", gzip(lines))}); },
-               {"a.jsonl.gz:2", "longer than"});
+  const std::string good = "{\"text\":\"x\"}\n";
+  const std::string limit(static_cast<size_t>(kMaxDocumentBytes), 'x');
+  const std::string endless(static_cast<size_t>(kMaxLineBytes), ' ');
+  dir.write("a.jsonl.gz", gzip(good + "{\"text\":\"" + limit + "\"}\n" + good));
+  dir.write("b.txt.gz", gzip(limit));
+  EXPECT_EQ(texts({dir.path()}), (std::vector<std::string>{"x", limit, "x", limit}));
+  dir.write("a.jsonl.gz", gzip(good + "{\"text\":\"" + limit + "x\"}\n" + good));
+  dir.write("b.txt.gz", gzip(limit + "x"));
+  dir.write("c.jsonl.gz", gzip(good + good + endless + "\n" + endless + " \n" + good));
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"a.jsonl.gz", ":2"}, {"b.txt.gz", ""}, {"c.jsonl.gz", ":4"}};
+  for (const auto& [name, line] : cases) {
+    const std::string path = dir / name;
+    expect_error([&] { texts({path}); }, {path + line, "longer than", "--skip-bad"});
+  }
+  DocumentReader reader({dir.path()}, true);
+  EXPECT_EQ(texts(reader), std::vector<std::string>(5, "x"));
+  EXPECT_EQ(reader.skipped(), 3);
+}
+
+TEST(Documents, CountsEmptyOnes) {
+  const TempDir dir;
+  dir.write("a.jsonl", "{\"text\":\"\"}\n\n{\"text\":\"one\"}\n{\"text\":\"\"}\n  \n");
+  dir.write("b.txt", "");
+  dir.write("c.txt", "\xef\xbb\xbf");
+  DocumentReader reader({dir.path()}, false);
+  EXPECT_EQ(texts(reader), std::vector<std::string>{"one"});
+  EXPECT_EQ(reader.empty(), 4);
+  EXPECT_EQ(reader.skipped(), 0);
 }
 
 TEST(Utf8, AcceptsWhatUnicodeAccepts) {

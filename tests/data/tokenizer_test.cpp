@@ -88,12 +88,61 @@ TEST(Tokenizer, TrainsOnLinesLongerThanSentencePieceTakes) {
   EXPECT_EQ(tokenizer.decode(tokenizer.encode(text)), text);
 }
 
-TEST(Tokenizer, SaysWhenTheTextIsTooSmallForTheVocabulary) {
+// The message for a size that is not possible; "" for one that is.
+std::string refusal(const TempDir& dir, int64_t vocab_size) {
+  try {
+    train(dir, {.vocab_size = vocab_size}, "m.model");
+    return "";
+  } catch (const Error& error) {
+    EXPECT_FALSE(std::filesystem::exists(dir / "m.model"));
+    return error.what();
+  }
+}
+
+// The number after `words` in a message.
+int64_t size_in(const std::string& message, const std::string& words) {
+  const size_t found = message.find(words);
+  EXPECT_NE(found, std::string::npos) << "'" << words << "' is missing in: " << message;
+  return found == std::string::npos ? 0 : std::stoll(message.substr(found + words.size()));
+}
+
+TEST(Tokenizer, SaysWhichSizesTheTextMakesPossible) {
   const TempDir dir;
   write_corpus(dir, 2, 5);
-  expect_error([&] { train(dir, {.vocab_size = 5000}, "m.model"); }, {"5000"});
-  expect_error([&] { train(dir, {.vocab_size = 100}, "m.model"); }, {"100"});
-  EXPECT_FALSE(std::filesystem::exists(dir / "m.model"));
+  const std::string too_large = refusal(dir, 5000), too_small = refusal(dir, 260);
+  EXPECT_THAT(too_large, testing::HasSubstr("5000"));
+  EXPECT_THAT(too_small, testing::HasSubstr("260"));
+  for (const std::string& message : {too_large, too_small}) {
+    EXPECT_THAT(message, testing::Not(testing::HasSubstr("required_chars"))) << "not our words";
+    EXPECT_THAT(message, testing::Not(testing::HasSubstr(".cc")));
+  }
+  const int64_t most = size_in(too_large, "at most "), least = size_in(too_small, "at least ");
+  ASSERT_LT(least, most);
+  EXPECT_NE(refusal(dir, least - 1), "");
+  EXPECT_EQ(refusal(dir, least), "");
+  std::filesystem::remove(dir / "m.model");
+  EXPECT_NE(refusal(dir, most + 1), "");
+  EXPECT_EQ(refusal(dir, most), "");
+}
+
+TEST(Tokenizer, RefusesSizesThatNoTextMakesPossible) {
+  const TempDir dir;
+  write_corpus(dir, 1, 5);
+  for (const int64_t size : {int64_t{-1}, int64_t{100}, int64_t{259}, int64_t{1000000000}}) {
+    expect_error([&] { train(dir, {.vocab_size = size}, "m.model"); },
+                 {std::to_string(size), "more than the 259", "at most 1048576"});
+  }
+}
+
+TEST(Tokenizer, TrainsOnLinesWithTheCharacterThatSentencePieceReserves) {
+  const TempDir dir;
+  write_corpus(dir, 20);
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "\u2585zebra\u2585\u2585 zebra\u2585\n";
+  dir.write("z.txt", text);
+  const Tokenizer tokenizer(train(dir, {.vocab_size = 320}, "m.model"));
+  EXPECT_EQ(tokenizer.encode("zebra").size(), 1u);
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("a\u2585b")), "a\u2585b");
 }
 
 TEST(Tokenizer, SaysWhenThereIsNoModel) {
