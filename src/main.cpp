@@ -23,6 +23,7 @@ int run(int argc, char** argv) {
   add_eval_command(app);
   add_generate_command(app);
   add_tokenize_command(app);
+  add_verify_command(app, exit_code);
   add_plan_command(app);
   add_devices_command(app);
   add_config_command(app);

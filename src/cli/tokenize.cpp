@@ -41,15 +41,20 @@ void add_tokenize_command(CLI::App& app) {
       ->default_str("dashlm");
   command->add_option("--threads", options->threads, "threads; the result does not depend on them")
       ->capture_default_str();
-  command->add_flag("--skip-bad", options->skip_bad,
-                    "leave out documents that are not valid UTF-8 or JSON, and count them");
+  command->add_flag(
+      "--skip-bad", options->skip_bad,
+      "leave out documents that are too long or not valid UTF-8 or JSON, and count them");
   command->add_flag("!--no-bos", options->bos, "no token before each document");
   command->add_flag("--append-eos", options->eos, "a token after each document");
-  command->add_flag("--force", options->force, "replace the dataset in the output directory");
+  command->add_flag("--force", options->force,
+                    "replace the dataset in the output directory, once the new one is complete");
   command->callback([options] {
     const TokenizeResult result = tokenize(*options);
-    spdlog::info("{}: {} training and {} validation tokens, {} documents left out", options->out,
-                 result.train.tokens, result.val.tokens, result.skipped);
+    spdlog::info(
+        "{}: {} training and {} validation tokens; {} bad and {} empty documents left out, {} "
+        "unknown tokens",
+        options->out, result.train.tokens, result.val.tokens, result.skipped, result.empty,
+        result.unknown);
   });
 }
 

@@ -9,6 +9,9 @@
 namespace dashlm {
 namespace {
 
+// Their numbers have five digits, so that sorted names are in order.
+constexpr size_t kMostShards = 100000;
+
 template <class T>
 void append(const int32_t* tokens, int64_t count, std::string& payload) {
   const size_t old = payload.size();
@@ -59,6 +62,10 @@ void ShardWriter::finish() {
 }
 
 void ShardWriter::write_shard() {
+  require(shards_.size() < kMostShards,
+          "shards of {} tokens are too small: {}_99999.bin is full; make them larger with "
+          "--shard-tokens",
+          shard_tokens_, prefix_);
   const std::string name = fmt::format("{}_{:05d}.bin", prefix_, shards_.size());
   layout_.tokens = static_cast<int64_t>(payload_.size()) / layout_.bytes_per_token;
   layout_.crc = crc32_of_bytes(payload_.data(), static_cast<int64_t>(payload_.size()));

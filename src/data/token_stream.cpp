@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "data/dataset_folder.h"
 #include "data/paths.h"
+#include "data/verify.h"
 
 namespace dashlm {
 namespace {
@@ -41,18 +43,24 @@ void widen(const uint8_t* bytes, int64_t count, int32_t* out) {
 
 }  // namespace
 
+std::vector<std::string> token_files(const std::vector<std::string>& paths) {
+  require_finished(paths);
+  return expand_paths(paths, is_token_file, "token files (*.bin, chunk_*)");
+}
+
 TokenStream::TokenStream(const std::vector<std::string>& paths, int64_t vocab_size)
     : vocab_size_(vocab_size) {
   require(!paths.empty(), "no token files are named");
   require(vocab_size > 0, "a vocabulary of {} tokens is not possible", vocab_size);
-  const std::string what = "token files (*.bin, chunk_*)";
+  const std::vector<std::string> files = token_files(paths);
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored)) {
-      refuse_mixed_directory(path, expand_paths({path}, is_token_file, what));
+      refuse_mixed_directory(path, token_files({path}));
     }
   }
-  for (const std::string& path : expand_paths(paths, is_token_file, what)) add_shard(path);
+  for (const std::string& file : files) add_shard(file);
+  require_whole(files);
 }
 
 void TokenStream::add_shard(const std::string& path) {
@@ -137,24 +145,22 @@ uint32_t TokenStream::fingerprint() const {
   return crc;
 }
 
-void TokenStream::verify() const {
+void TokenStream::check(int64_t begin, int64_t count) const {
   std::vector<int32_t> tokens(static_cast<size_t>(kChunkTokens));
-  std::vector<uint8_t> bytes;
-  for (size_t index = 0; index < shards_.size(); ++index) {
-    const ShardLayout& layout = shards_[index].layout;
-    uint32_t crc = 0;
-    for (int64_t begin = 0; begin < layout.tokens; begin += kChunkTokens) {
-      const int64_t count = std::min(kChunkTokens, layout.tokens - begin);
-      read_shard(index, begin, count, tokens.data());
-      bytes.resize(static_cast<size_t>(count * layout.bytes_per_token));
-      read_bytes(index, layout.header_bytes + begin * layout.bytes_per_token,
-                 static_cast<int64_t>(bytes.size()), bytes.data());
-      crc = crc32_of_bytes(bytes.data(), static_cast<int64_t>(bytes.size()), crc);
-    }
-    require(!layout.has_crc || crc == layout.crc,
-            "{}: the tokens have CRC {:08x}, but the header says {:08x}; copy or make the file "
-            "again",
-            shards_[index].path, crc, layout.crc);
+  for (int64_t done = 0; done < count; done += kChunkTokens) {
+    read(begin + done, std::min(kChunkTokens, count - done), tokens.data());
+  }
+}
+
+void TokenStream::check_sample(int64_t tokens) const {
+  const int64_t each = std::max<int64_t>(1, tokens / std::ssize(shards_));
+  for (const Shard& shard : shards_) check(shard.begin, std::min(each, shard.layout.tokens));
+}
+
+void TokenStream::verify() const {
+  for (const Shard& shard : shards_) {
+    const FileCheck found = verify_token_file(shard.path, vocab_size_);
+    require(found.problem.empty(), "{}", found.problem);
   }
 }
 

@@ -20,14 +20,19 @@ struct Shard {
   int64_t end() const { return begin + layout.tokens; }
 };
 
+// The token files named by `paths` as in expand_paths(); of a directory, the files *.bin and
+// chunk_*. Throws a bad_input Error, too, when they are of a dataset that is not finished.
+std::vector<std::string> token_files(const std::vector<std::string>& paths);
+
 // Immutable once made, so that any number of threads may read from it. Files are read, not
 // mapped: one that shrinks under us is then an error and not a signal.
 class TokenStream {
  public:
-  // `paths` as in expand_paths(); of a directory, the files *.bin and chunk_*. Throws a bad_input
-  // Error that names the file when one is missing, empty, of odd size, cut short, longer than its
-  // header says, or made for more than `vocab_size` tokens; and when a directory mixes validation
-  // files (val*) with others, since training on those would go unnoticed.
+  // `paths` as in token_files(). Throws a bad_input Error that names the file when one is missing,
+  // empty, of odd size, cut short, longer than its header says, or made for more than `vocab_size`
+  // tokens; when a directory mixes validation files (val*) with others, since training on those
+  // would go unnoticed; and when the dataset to which a shard belongs is not whole
+  // (data/dataset_folder.h).
   TokenStream(const std::vector<std::string>& paths, int64_t vocab_size);
   TokenStream(const TokenStream&) = delete;
   TokenStream& operator=(const TokenStream&) = delete;
@@ -43,6 +48,11 @@ class TokenStream {
   // CRC-32 over names without folders, sizes, and a sample of every shard's bytes: tells other
   // data from the same data in another place, without reading all of it.
   uint32_t fingerprint() const;
+
+  // Throws as read() does, for a range whose tokens nobody needs yet.
+  void check(int64_t begin, int64_t count) const;
+  // The same for about `tokens` tokens in all, from the start of each shard.
+  void check_sample(int64_t tokens) const;
 
   // Reads everything; throws when a token is out of range or a stored CRC does not match.
   void verify() const;

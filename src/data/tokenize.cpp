@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/error.h"
 #include "base/timer.h"
+#include "data/dataset_folder.h"
 #include "data/documents.h"
 #include "data/paths.h"
 #include "data/shard_writer.h"
@@ -21,14 +21,17 @@
 namespace dashlm {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kChunkBytesPerThread = int64_t{2} << 20;
 constexpr double kProgressSeconds = 10;
+constexpr int64_t kMostThreads = 1024;
+// Of documents longer than this only one is encoded at a time, since SentencePiece takes up to 200
+// bytes for a byte of text.
+constexpr int64_t kLongDocumentBytes = int64_t{1} << 20;
 
 struct Encoded {
   std::vector<int32_t> tokens;
   int64_t text_bytes = 0;
+  int64_t unknown = 0;
 };
 
 void check(const TokenizeOptions& options) {
@@ -38,49 +41,32 @@ void check(const TokenizeOptions& options) {
   require(options.val_fraction >= 0 && options.val_fraction <= 0.5,
           "the validation fraction is {}, but must be at least 0 and at most 0.5",
           options.val_fraction);
-  require(options.threads >= 1, "{} threads are not possible", options.threads);
+  require(options.threads >= 1 && options.threads <= kMostThreads,
+          "{} threads are not possible; 1 to {} are", options.threads, kMostThreads);
+  if (options.train_tokenizer != 0) check_vocab_size(options.train_tokenizer);
 }
 
-bool is_shard(const std::string& name) {
-  const auto numbered = [&](std::string_view prefix) {
-    return name.starts_with(prefix) && name.size() == prefix.size() + 9 && name.ends_with(".bin") &&
-           std::all_of(name.begin() + static_cast<int64_t>(prefix.size()), name.end() - 4,
-                       [](char c) { return c >= '0' && c <= '9'; });
-  };
-  return numbered("train_") || numbered("val_");
+void check(const Tokenizer& tokenizer, const TokenizeOptions& options) {
+  require(!options.bos || tokenizer.bos() >= 0,
+          "the tokenizer has no token for the beginning of a document; use --no-bos");
+  require(!options.eos || tokenizer.eos() >= 0,
+          "the tokenizer has no token for the end of a document; leave out --append-eos");
 }
 
-// Makes the directory; removes what it holds of an earlier dataset, or throws.
-void prepare_directory(const TokenizeOptions& options) {
-  std::error_code error;
-  fs::create_directories(options.out, error);
-  require(!error, "cannot make directory {}: {}", options.out, error.message());
-  std::vector<fs::path> old;
-  for (const auto& entry : fs::directory_iterator(options.out, error)) {
-    if (is_shard(entry.path().filename().string())) old.push_back(entry.path());
-  }
-  // The description goes first: without it the rest counts for nothing.
-  const fs::path description = fs::path(options.out) / "dataset.json";
-  if (fs::exists(description, error)) old.insert(old.begin(), description);
-  require(old.empty() || options.force,
-          "{} already holds a dataset ({} and {} more files); choose another directory, or replace "
-          "it with --force",
-          options.out, old.empty() ? "" : old[0].filename().string(), old.size() - 1);
-  for (const fs::path& path : old) {
-    fs::remove(path, error);
-    if (error) fail_runtime("cannot remove {}: {}", path.string(), error.message());
-  }
+// Before anything is written: whether the inputs can be read, and a tokenizer that is given.
+void check_sources(const TokenizeOptions& options, const std::vector<std::string>& files) {
+  if (!options.tokenizer.empty()) check(Tokenizer(options.tokenizer), options);
+  for (const std::string& file : files) open_bytes(file);
 }
 
 // The tokenizer ends up in the dataset, so that text can be made of its tokens for ever.
-Tokenizer provide_tokenizer(const TokenizeOptions& options) {
-  const std::string path = options.out + "/tokenizer.model";
+Tokenizer provide_tokenizer(const TokenizeOptions& options, const std::string& folder) {
+  const std::string path = folder + "/tokenizer.model";
   if (options.train_tokenizer != 0) {
     spdlog::info("training a tokenizer of {} tokens", options.train_tokenizer);
     DocumentReader documents(options.inputs, options.skip_bad);
     train_bpe(documents, {.vocab_size = options.train_tokenizer}, path);
   } else {
-    const Tokenizer check_it(options.tokenizer);
     write_text_file(path, read_text_file(options.tokenizer));
   }
   return Tokenizer(path);
@@ -98,9 +84,15 @@ std::vector<Document> read_chunk(DocumentReader& reader, int64_t chunk_bytes) {
 
 Encoded encode(const Tokenizer& tokenizer, const TokenizeOptions& options,
                const std::string& text) {
+  static std::mutex long_document;
   Encoded encoded;
   encoded.text_bytes = static_cast<int64_t>(text.size());
-  encoded.tokens = tokenizer.encode(text);
+  {
+    std::unique_lock lock(long_document, std::defer_lock);
+    if (encoded.text_bytes > kLongDocumentBytes) lock.lock();
+    encoded.tokens = tokenizer.encode(text);
+  }
+  encoded.unknown = std::count(encoded.tokens.begin(), encoded.tokens.end(), tokenizer.unknown());
   if (options.bos) encoded.tokens.insert(encoded.tokens.begin(), tokenizer.bos());
   if (options.eos) encoded.tokens.push_back(tokenizer.eos());
   return encoded;
@@ -145,11 +137,12 @@ nlohmann::ordered_json describe_part(const TokenizedPart& part, const ShardWrite
 // The two parts under construction.
 class Dataset {
  public:
-  Dataset(const TokenizeOptions& options, int64_t vocab_size)
+  Dataset(const TokenizeOptions& options, const std::string& folder, int64_t vocab_size)
       : options_(options),
+        folder_(folder),
         vocab_size_(vocab_size),
-        train_(options.out, "train", options.format, vocab_size, options.shard_tokens),
-        val_(options.out, "val", options.format, vocab_size, options.shard_tokens),
+        train_(folder, "train", options.format, vocab_size, options.shard_tokens),
+        val_(folder, "val", options.format, vocab_size, options.shard_tokens),
         val_every_(options.val_fraction > 0 ? std::llround(1 / options.val_fraction) : 0) {}
 
   void add(const Encoded& document) {
@@ -159,6 +152,7 @@ class Dataset {
     part.documents += 1;
     part.tokens += static_cast<int64_t>(document.tokens.size());
     part.bytes += document.text_bytes;
+    result.unknown += document.unknown;
     (val ? val_ : train_).add(document.tokens);
   }
 
@@ -173,16 +167,17 @@ class Dataset {
         {"bytes_per_token", train_.bytes_per_token()},
         {"vocab_size", vocab_size_},
         {"tokenizer", "tokenizer.model"},
-        {"tokenizer_crc32",
-         fmt::format("{:08x}", crc32_of_file(options_.out + "/tokenizer.model"))},
+        {"tokenizer_crc32", fmt::format("{:08x}", crc32_of_file(folder_ + "/tokenizer.model"))},
         {"bos", options_.bos},
         {"eos", options_.eos},
         {"skipped_documents", result.skipped},
+        {"empty_documents", result.empty},
+        {"unknown_tokens", result.unknown},
         {"train", describe_part(result.train, train_)},
         {"val", describe_part(result.val, val_)},
         {"sources", sources},
     };
-    write_text_file(options_.out + "/dataset.json", json.dump(2) + "\n");
+    write_text_file(folder_ + "/dataset.json", json.dump(2) + "\n");
   }
 
   int64_t documents() const { return documents_; }
@@ -191,6 +186,7 @@ class Dataset {
 
  private:
   const TokenizeOptions& options_;
+  std::string folder_;
   int64_t vocab_size_;
   ShardWriter train_, val_;
   int64_t val_every_;  // 0: no validation part
@@ -204,19 +200,32 @@ void log_progress(const Dataset& dataset, double seconds) {
                megabytes, train.tokens + val.tokens, megabytes / std::max(seconds, 1e-9));
 }
 
+// Of what is probably not as it was meant.
+void warn_about(const Dataset& dataset, const TokenizeOptions& options) {
+  const TokenizeResult& result = dataset.result;
+  if (options.val_fraction > 0 && result.val.documents == 0) {
+    spdlog::warn("no document went to validation: {} are too few for a fraction of {}",
+                 dataset.documents(), options.val_fraction);
+  }
+  if (result.unknown > 0) {
+    spdlog::warn(
+        "{} of {} tokens are <unk>: the tokenizer does not know these characters and has no tokens "
+        "for single bytes, so that they are lost; --train-tokenizer makes one that has",
+        result.unknown, result.train.tokens + result.val.tokens);
+  }
+}
+
 }  // namespace
 
 TokenizeResult tokenize(const TokenizeOptions& options) {
   check(options);
   DocumentReader reader(options.inputs, options.skip_bad);
-  prepare_directory(options);
-  const Tokenizer tokenizer = provide_tokenizer(options);
-  require(!options.bos || tokenizer.bos() >= 0,
-          "the tokenizer has no token for the beginning of a document; use --no-bos");
-  require(!options.eos || tokenizer.eos() >= 0,
-          "the tokenizer has no token for the end of a document; leave out --append-eos");
+  check_sources(options, reader.files());
+  DatasetBuilder builder(options.out, options.force);
+  const Tokenizer tokenizer = provide_tokenizer(options, builder.work_folder());
+  check(tokenizer, options);
 
-  Dataset dataset(options, tokenizer.vocab_size());
+  Dataset dataset(options, builder.work_folder(), tokenizer.vocab_size());
   const Timer timer;
   double reported = 0;
   const auto read = [&] { return read_chunk(reader, kChunkBytesPerThread * options.threads); };
@@ -231,14 +240,13 @@ TokenizeResult tokenize(const TokenizeOptions& options) {
     }
   }
   require(dataset.documents() > 0, "the {} input files hold no documents", reader.files().size());
-  if (options.val_fraction > 0 && dataset.result.val.documents == 0) {
-    spdlog::warn("no document went to validation: {} are too few for a fraction of {}",
-                 dataset.documents(), options.val_fraction);
-  }
   dataset.result.skipped = reader.skipped();
+  dataset.result.empty = reader.empty();
   dataset.result.vocab_size = tokenizer.vocab_size();
   dataset.finish(reader.files());
+  builder.commit();
   log_progress(dataset, timer.seconds());
+  warn_about(dataset, options);
   return dataset.result;
 }
 

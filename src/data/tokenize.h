@@ -1,10 +1,4 @@
-// From documents to a dataset: a directory with
-//
-//   tokenizer.model               the SentencePiece model in use
-//   train_00000.bin ...           token shards
-//   val_00000.bin ...
-//   dataset.json                  what it is and where it came from; written last, so that its
-//                                 presence means that the dataset is complete
+// From documents to a dataset, whose folder data/dataset_folder.h describes.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +36,15 @@ struct TokenizedPart {
 struct TokenizeResult {
   TokenizedPart train, val;
   int64_t skipped = 0;  // bad documents
+  int64_t empty = 0;    // documents without text
+  int64_t unknown = 0;  // tokens for characters that the tokenizer does not know
   int64_t vocab_size = 0;
 };
 
-// The dataset depends on the options other than `threads` alone. Memory stays bounded: a few MiB of
-// text a thread and one shard of each part. Throws a bad_input Error when `out` holds a dataset
-// and `force` is not set.
+// The dataset depends on the options other than `threads` alone. Memory stays bounded: 200 MiB a
+// thread at most (usually a few), one shard of each part, and 3 GiB where there are documents of
+// kMaxDocumentBytes. Throws a bad_input Error when `out` holds a dataset and `force` is
+// not set; with it, the old dataset stays until the new one is complete.
 TokenizeResult tokenize(const TokenizeOptions& options);
 
 }  // namespace dashlm

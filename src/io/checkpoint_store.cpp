@@ -124,14 +124,23 @@ std::vector<CheckpointFile> read_manifest(const std::string& folder) {
   return files;
 }
 
+void check_size(const std::string& folder, const CheckpointFile& file) {
+  const FileReader reader(folder + "/" + file.name);
+  require(reader.bytes() == file.bytes, "'{}' has {} bytes, but its manifest says {}",
+          reader.path(), reader.bytes(), file.bytes);
+}
+
+void check_crc(const std::string& folder, const CheckpointFile& file) {
+  const std::string path = folder + "/" + file.name;
+  const uint32_t crc = crc32_of_file(path);
+  require(crc == file.crc, "'{}' is damaged: its CRC-32 is {:08x}, but its manifest says {:08x}",
+          path, crc, file.crc);
+}
+
 // Manifest and sizes: cheap, and finds what an interruption can leave.
 std::vector<CheckpointFile> check_sizes(const std::string& folder) {
   std::vector<CheckpointFile> files = read_manifest(folder);
-  for (const CheckpointFile& file : files) {
-    const FileReader reader(folder + "/" + file.name);
-    require(reader.bytes() == file.bytes, "'{}' has {} bytes, but its manifest says {}",
-            reader.path(), reader.bytes(), file.bytes);
-  }
+  for (const CheckpointFile& file : files) check_size(folder, file);
   return files;
 }
 
@@ -255,12 +264,27 @@ std::string CheckpointStore::newest_sound() const {
 }
 
 void CheckpointStore::verify(const std::string& folder) {
-  for (const CheckpointFile& file : check_sizes(folder)) {
-    const std::string path = folder + "/" + file.name;
-    const uint32_t crc = crc32_of_file(path);
-    require(crc == file.crc, "'{}' is damaged: its CRC-32 is {:08x}, but its manifest says {:08x}",
-            path, crc, file.crc);
+  for (const CheckpointFile& file : check_sizes(folder)) check_crc(folder, file);
+}
+
+std::vector<FileCheck> CheckpointStore::check(const std::string& folder) {
+  std::vector<FileCheck> checks;
+  std::string path = folder + "/" + kManifest;
+  try {
+    for (const CheckpointFile& file : read_manifest(folder)) {
+      path = folder + "/" + file.name;
+      try {
+        check_size(folder, file);
+        check_crc(folder, file);
+        checks.push_back({path, "", fmt::format("{} bytes", file.bytes)});
+      } catch (const Error& error) {
+        checks.push_back({path, error.what(), ""});
+      }
+    }
+  } catch (const Error& error) {  // of the manifest
+    checks.push_back({path, error.what(), ""});
   }
+  return checks;
 }
 
 // Renames the finished hidden folder to its final name. At every moment either the new checkpoint

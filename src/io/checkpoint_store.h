@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "io/file.h"
+#include "io/file_check.h"
 
 namespace dashlm {
 
@@ -67,6 +68,8 @@ class CheckpointStore {
   std::string newest_sound() const;
   // Throws a bad_input Error that names the file and what is wrong with it.
   static void verify(const std::string& folder);
+  // The same for each file that the manifest lists, and for the manifest where that is unsound.
+  static std::vector<FileCheck> check(const std::string& folder);
 
  private:
   friend class CheckpointWriter;

@@ -1,5 +1,7 @@
 #include "data/tokenize.h"
 
+#include <sentencepiece_trainer.h>
+
 #include <nlohmann/json.hpp>
 
 #include "data/batch_loader.h"
@@ -187,6 +189,75 @@ TEST(Tokenize, AFailedRunLeavesNoDescription) {
   EXPECT_EQ(json::parse(slurp(dir / "out/dataset.json"))["skipped_documents"], 1);
 }
 
+TEST(Tokenize, ForceKeepsTheOldDatasetUntilTheNewOneIsComplete) {
+  const TempDir dir;
+  write_corpus(dir);
+  TokenizeOptions options = options_for(dir, "out");
+  tokenize(options);
+  const auto before = tokens_of(dir / "out/train_*.bin");
+  const std::string description = slurp(dir / "out/dataset.json");
+  const std::string bad = dir.write("bad.jsonl", "{\"text\":\"good\"}\n{\"text\":7}\n");
+  dir.write("cut.txt.gz", "not gzip");
+  const auto with = [&](auto change) {
+    TokenizeOptions changed = options;
+    changed.force = true;
+    change(changed);
+    return [changed] { tokenize(changed); };
+  };
+  expect_error(with([&](auto& o) { o.inputs = {dir / "absent.txt"}; }), {"absent.txt"});
+  expect_error(with([&](auto& o) { o.inputs = {dir / "cut.txt.gz"}; }), {"cut.txt.gz"});
+  expect_error(with([&](auto& o) { o.inputs.push_back(bad); }), {"bad.jsonl:2"});
+  expect_error(with([&](auto& o) {
+                 o.tokenizer = dir / "absent.model";
+                 o.train_tokenizer = 0;
+               }),
+               {"absent.model"});
+  EXPECT_EQ(tokens_of(dir / "out/train_*.bin"), before);
+  EXPECT_EQ(slurp(dir / "out/dataset.json"), description);
+  options.inputs = {dir / "c4.00000.json.gz"};
+  options.force = true;
+  tokenize(options);
+  EXPECT_LT(tokens_of(dir / "out/train_*.bin").size(), before.size());
+}
+
+TEST(Tokenize, CountsWhatItLeavesOut) {
+  const TempDir dir;
+  dir.write("a.jsonl", "{\"text\":\"\"}\n\n{\"text\":\"one\"}\n{\"text\":7}\n{\"text\":\"\"}\n");
+  dir.write("b.txt", "");
+  dir.write("c.txt", test::prose(1, 400));
+  TokenizeOptions options = options_for(dir, "out");
+  options.inputs = {dir / "a.jsonl", dir / "b.txt", dir / "c.txt"};
+  options.train_tokenizer = 300;
+  options.skip_bad = true;
+  const TokenizeResult result = tokenize(options);
+  EXPECT_EQ(result.skipped, 1);
+  EXPECT_EQ(result.empty, 3);
+  EXPECT_EQ(result.unknown, 0);
+  EXPECT_EQ(result.train.documents, 2);
+  const json description = json::parse(slurp(dir / "out/dataset.json"));
+  EXPECT_EQ(description["skipped_documents"], 1);
+  EXPECT_EQ(description["empty_documents"], 3);
+  EXPECT_EQ(description["unknown_tokens"], 0);
+}
+
+TEST(Tokenize, CountsCharactersThatTheTokenizerDoesNotKnow) {
+  const TempDir dir;
+  dir.write("a.txt", test::prose(1, 400));
+  std::string model;
+  const auto status = sentencepiece::SentencePieceTrainer::Train(
+      fmt::format("--input={} --model_type=char --vocab_size=30 --hard_vocab_limit=false "
+                  "--minloglevel=2",
+                  dir / "a.txt"),
+      nullptr, &model);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  TokenizeOptions options = options_for(dir, "out");
+  options.inputs = {dir.write("b.txt", "the model \u4f60 trained \u597d")};
+  options.train_tokenizer = 0;
+  options.tokenizer = dir.write("small.model", model);
+  EXPECT_EQ(tokenize(options).unknown, 2);
+  EXPECT_EQ(json::parse(slurp(dir / "out/dataset.json"))["unknown_tokens"], 2);
+}
+
 TEST(Tokenize, RefusesSenselessOptions) {
   const TempDir dir;
   write_corpus(dir);
@@ -199,6 +270,11 @@ TEST(Tokenize, RefusesSenselessOptions) {
   expect_error(with([](auto& o) { o.train_tokenizer = 0; }), {"tokenizer"});
   expect_error(with([](auto& o) { o.tokenizer = "x"; }), {"either"});
   expect_error(with([](auto& o) { o.shard_tokens = 0; }), {"shards of 0"});
+  expect_error(with([](auto& o) { o.threads = 0; }), {"0 threads"});
+  expect_error(with([](auto& o) { o.threads = 100000; }), {"100000 threads", "1024"});
+  expect_error(with([](auto& o) { o.train_tokenizer = 1000000000; }), {"1000000000", "at most"});
+  expect_error(with([](auto& o) { o.train_tokenizer = -5; }), {"-5"});
+  EXPECT_FALSE(std::filesystem::exists(dir / "out"));
   expect_error(with([&](auto& o) { o.inputs = {dir / "*.txt"}; }), {"*.txt"});
 }
 
