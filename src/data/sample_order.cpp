@@ -24,6 +24,7 @@ SampleOrder::SampleOrder(int64_t tokens, int64_t seq_len, uint64_t seed)
   sequences_ = std::max<int64_t>(1, (tokens - seq_len) / seq_len);
   const int64_t slack = tokens - (sequences_ * seq_len + 1);
   offsets_ = std::min(seq_len - 1, slack) + 1;
+  unused_ = tokens - (sequences_ * seq_len + offsets_);
   rows_ = std::max<int64_t>(1, std::llround(std::sqrt(static_cast<double>(sequences_))));
   columns_ = (sequences_ + rows_ - 1) / rows_;
 }

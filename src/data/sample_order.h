@@ -30,6 +30,9 @@ class SampleOrder {
   // Sequences of an epoch: one fewer than would fit, so that every offset below seq_len fits.
   int64_t sequences() const { return sequences_; }
   int64_t seq_len() const { return seq_len_; }
+  // Tokens at the end of the stream that no offset reaches in any epoch: tokens mod seq_len, or
+  // none where there is one sequence only.
+  int64_t unused() const { return unused_; }
   // Where in the stream the sequence starts; index in [0, sequences()).
   int64_t first_token(int64_t epoch, int64_t index) const;
   // `count` sequences further on, in the next epochs where this one ends.
@@ -41,7 +44,8 @@ class SampleOrder {
   int64_t seq_len_;
   uint64_t seed_;
   int64_t sequences_;
-  int64_t offsets_;         // how many offsets there are
+  int64_t offsets_;  // how many offsets there are
+  int64_t unused_;
   int64_t rows_, columns_;  // rows * columns >= sequences
 };
 

@@ -42,6 +42,7 @@ Trainer::Trainer(Device& device, const RunConfig& config, RunStart start,
   if (!config.data.val.empty()) {
     val_tokens_ = std::make_unique<TokenStream>(config.data.val, config.model.vocab_size);
   }
+  check_data();
   state_.data_fingerprint = train_tokens_.fingerprint();
   require_agreement(communicator, {{"config", parse_json(run_config_text(config_), "config")},
                                    {"checksum of data.train", state_.data_fingerprint},
@@ -49,6 +50,23 @@ Trainer::Trainer(Device& device, const RunConfig& config, RunStart start,
                                     val_tokens_ ? int64_t{val_tokens_->fingerprint()} : 0}});
   engine_.allocate();
   begin(start);
+}
+
+void Trainer::check_data() const {
+  constexpr int64_t kTrainSample = int64_t{1} << 24;  // reading them takes less than a second
+  if (leads()) train_tokens_.check_sample(kTrainSample);
+  if (!val_tokens_ || (config_.eval.every == 0 && !config_.eval.final)) return;
+  const int64_t size = val_tokens_->size();
+  require(
+      size >= 2,
+      "data.val has {} token, but validation needs at least 2; use more data, or leave data.val "
+      "out",
+      size);
+  const int64_t window = config_.train.batch * config_.model.seq_len;
+  const bool all = config_.eval.final || config_.eval.batches > (size - 1) / window;
+  const Share share = Share::of(all ? size : config_.eval.batches * window + 1,
+                                communicator_.rank(), communicator_.size());
+  val_tokens_->check(share.begin, share.size());
 }
 
 void Trainer::open_run_directory(RunStart start) {
@@ -133,8 +151,10 @@ void Trainer::describe_run() {
   spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step{}", engine_.layout().elements(),
                static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9,
                communicator_.size() > 1 ? " (of this rank)" : "");
-  spdlog::info("{} training tokens in {} sequences of {}", train_tokens_.size(), order_.sequences(),
-               config_.model.seq_len);
+  spdlog::info(
+      "{} training tokens in {} sequences of {}{}", train_tokens_.size(), order_.sequences(),
+      config_.model.seq_len,
+      order_.unused() > 0 ? fmt::format("; the last {} are not used", order_.unused()) : "");
   for (const std::string& warning : config_.warnings()) {
     if (leads()) spdlog::warn("{}", warning);
   }

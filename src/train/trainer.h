@@ -31,6 +31,8 @@ class Trainer {
 
  private:
   bool leads() const { return communicator_.rank() == 0; }
+  // Finds now what would end the run in the middle: tokens that are none of the vocabulary's.
+  void check_data() const;
   void begin(RunStart start);
   void open_run_directory(RunStart start);
   // Before anything else is written to the run directory.

@@ -60,6 +60,10 @@ TEST(SampleOrder, FitsEveryAmountOfData) {
     EXPECT_EQ(first, 0);
     // All data is within reach, unless there is more than the sequences and their shift cover.
     EXPECT_EQ(last, std::min(tokens, order.sequences() * kSeqLen + 1 + kSeqLen - 1)) << tokens;
+    EXPECT_EQ(order.unused(), tokens - last);
+    if (order.sequences() > 1) {
+      EXPECT_EQ(order.unused(), tokens % kSeqLen);
+    }
   }
 }
 
