@@ -11,6 +11,9 @@
 #   --asan    those with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --clang   those built by clang
 #
+# Of ctest's options those that choose tests (-R, -E, -L, -LE, -I, --rerun-failed), repeat or end them
+# (--repeat, --timeout, --stop-on-failure) or say how much is printed (-V, -VV, -Q, -N) are passed on.
+#
 # For example: scripts/test.sh --asan -R '^io'
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -26,6 +29,21 @@ while [ $# -gt 0 ]; do
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) break ;;
   esac
+done
+
+# What is left is ctest's, which would say so only after the build.
+takes_value=' -R -E -L -LE -I -j -O --timeout --repeat --repeat-until-fail '
+takes_none=' -V -VV -Q -N -F --verbose --quiet --progress --rerun-failed --output-on-failure --stop-on-failure --schedule-random '
+value=no
+for option in "$@"; do
+  if [ "$value" = yes ] || [[ $option == -j[0-9]* ]] || [[ $takes_none == *" $option "* ]]; then
+    value=no
+  elif [[ $takes_value == *" $option "* ]]; then
+    value=yes
+  else
+    echo "test: unknown option '$option'; see --help" >&2
+    exit 1
+  fi
 done
 
 # Two threads find what goes wrong between threads; waiting ones must not take the processor from
