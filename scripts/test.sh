@@ -11,8 +11,8 @@
 #   --asan    those with AddressSanitizer and UndefinedBehaviorSanitizer
 #   --clang   those built by clang
 #
-# Of ctest's options those that choose tests (-R, -E, -L, -LE, -I, --rerun-failed), repeat or end them
-# (--repeat, --timeout, --stop-on-failure) or say how much is printed (-V, -VV, -Q, -N) are passed on.
+# Of ctest's options those are passed on that choose tests (-R, -E, -L, -LE, -I, --rerun-failed),
+# repeat or end them (--repeat, --timeout, --stop-on-failure) or say how much is printed (-V, -Q, -N).
 #
 # For example: scripts/test.sh --asan -R '^io'
 set -uo pipefail
@@ -33,7 +33,8 @@ done
 
 # What is left is ctest's, which would say so only after the build.
 takes_value=' -R -E -L -LE -I -j -O --timeout --repeat --repeat-until-fail '
-takes_none=' -V -VV -Q -N -F --verbose --quiet --progress --rerun-failed --output-on-failure --stop-on-failure --schedule-random '
+takes_none=' -V -VV -Q -N -F --verbose --quiet --progress --rerun-failed '
+takes_none+=' --output-on-failure --stop-on-failure --schedule-random '
 value=no
 for option in "$@"; do
   if [ "$value" = yes ] || [[ $option == -j[0-9]* ]] || [[ $takes_none == *" $option "* ]]; then
