@@ -17,40 +17,68 @@
 namespace dashlm {
 namespace {
 
-// The value of the first of these variables that is set, or 0.
-int number_from(std::initializer_list<const char*> variables) {
-  for (const char* name : variables) {
-    if (const char* text = std::getenv(name)) return std::atoi(text);
+// The value of a variable of the environment; 0 where it is not set.
+int number_from(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoi(text) : 0;
+}
+
+// A variable by which a launcher tells a process that it is one of several: how many there are, or
+// its place among them, from which it follows that there is at least one more.
+struct LaunchVariable {
+  const char* name;
+  bool is_place;
+};
+
+// Open MPI, MPICH and Intel MPI, two MVAPICHs, Flux, JSM, PALS, ALPS, PMIx. Of Slurm the step that
+// this process belongs to: sbatch's own script belongs to none.
+constexpr LaunchVariable kLaunchVariables[] = {
+    {"OMPI_COMM_WORLD_SIZE", false},
+    {"PMI_SIZE", false},
+    {"PMI_RANK", true},
+    {"MV2_COMM_WORLD_SIZE", false},
+    {"MVP_COMM_WORLD_SIZE", false},
+    {"FLUX_JOB_SIZE", false},
+    {"JSM_NAMESPACE_SIZE", false},
+    {"PALS_LOCAL_SIZE", false},
+    {"PALS_RANKID", true},
+    {"ALPS_APP_PE", true},
+    {"PMIX_RANK", true},
+    {"SLURM_STEP_NUM_TASKS", false},
+};
+
+// How many processes were started together, at least, and by which variable this is known.
+struct Launch {
+  int processes = 1;
+  std::string variable;
+};
+
+Launch look_at_launch() {
+  Launch launch;
+  for (const LaunchVariable& variable : kLaunchVariables) {
+    const int value = number_from(variable.name) + (variable.is_place ? 1 : 0);
+    if (std::getenv(variable.name) && value > launch.processes) launch = {value, variable.name};
   }
-  return 0;
-}
-
-// Tasks of the Slurm step that this process belongs to; sbatch's own script belongs to none.
-int slurm_tasks() {
-  return number_from({"SLURM_STEP_NUM_TASKS"});
-}
-
-// What mpirun of Open MPI, and of MPICH and its kin, say about the number of ranks.
-int mpirun_ranks() {
-  return number_from({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  return launch;
 }
 
 std::unique_ptr<Communicator> open_mpi() {
 #ifdef DASHLM_HAS_MPI
+  const Launch launch = look_at_launch();
   // MPI's own complaint about this is long and does not say what to do.
   const bool launcher_speaks =
       std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK") || std::getenv("PMI_RANK");
-  require(launcher_speaks,
+  require(launch.variable != "SLURM_STEP_NUM_TASKS" || launcher_speaks,
           "Slurm started {} tasks, but does not tell them how to meet; start them by `srun "
           "--mpi=pmix`, or for a single process unset SLURM_STEP_NUM_TASKS",
-          slurm_tasks());
+          launch.processes);
   auto communicator = std::make_unique<MpiCommunicator>();
-  const int expected = std::max(mpirun_ranks(), slurm_tasks());
   require(communicator->size() > 1,
-          "{} processes were started, but each sees itself alone: the launcher does not speak to "
-          "this build's MPI ({}). Under Slurm, try `srun --mpi=pmix`; or use the mpirun that "
-          "belongs to it",
-          expected, MpiCommunicator::library());
+          "{} processes or more were started together ({} = {}), but each sees itself alone: the "
+          "launcher does not speak to this build's MPI ({}). Use the mpirun that belongs to it, or "
+          "under Slurm `srun --mpi=pmix`; for a single process unset {}",
+          launch.processes, launch.variable, std::getenv(launch.variable.c_str()),
+          MpiCommunicator::library(), launch.variable);
   return communicator;
 #else
   fail_input(
@@ -86,15 +114,15 @@ void require_same_kind(Communicator& communicator, const Device& device) {
 }  // namespace
 
 bool launched_as_rank() {
-  return mpirun_ranks() > 1 || slurm_tasks() > 1;
+  return look_at_launch().processes > 1;
 }
 
 std::unique_ptr<Communicator> open_communicator() {
   if (launched_as_rank()) return open_mpi();
-  require(number_from({"WORLD_SIZE"}) <= 1,
+  require(number_from("WORLD_SIZE") <= 1,
           "WORLD_SIZE = {} asks for several ranks, but dashlm takes its ranks from MPI: start it "
           "by `mpirun -n {} dashlm ...` or by srun, or unset WORLD_SIZE",
-          number_from({"WORLD_SIZE"}), number_from({"WORLD_SIZE"}));
+          number_from("WORLD_SIZE"), number_from("WORLD_SIZE"));
   return std::make_unique<LoneCommunicator>();
 }
 

@@ -226,6 +226,41 @@ TEST_F(RankFailures, LaunchersThatCannotServeAreRefused) {
   EXPECT_EQ(train_with("SLURM_STEP_NUM_TASKS", "1").exit_code, 0);
 }
 
+// MPICH and its kin, Flux, JSM, PALS: by the number of processes, or by a place after the first.
+TEST_F(RankFailures, LaunchersThatThisMpiDoesNotKnowAreRefused) {
+  using Environment = std::vector<std::pair<std::string, std::string>>;
+  const auto train_with = [&](const Environment& environment) {
+    return testing::run(train_command(), [&] {
+      for (const auto& pair : environment) setenv(pair.first.c_str(), pair.second.c_str(), 1);
+    });
+  };
+  const std::vector<Environment> several = {
+      {{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}},
+      {{"PMI_RANK", "2"}},
+      {{"MV2_COMM_WORLD_RANK", "0"}, {"MV2_COMM_WORLD_SIZE", "4"}},
+      {{"MVP_COMM_WORLD_SIZE", "4"}},
+      {{"FLUX_TASK_RANK", "0"}, {"FLUX_JOB_SIZE", "4"}},
+      {{"JSM_NAMESPACE_RANK", "0"}, {"JSM_NAMESPACE_SIZE", "4"}},
+      {{"PALS_RANKID", "3"}},
+      {{"PALS_RANKID", "0"}, {"PALS_LOCAL_SIZE", "4"}},
+      {{"ALPS_APP_PE", "1"}},
+  };
+  for (const Environment& environment : several) {
+    const ProcessResult result = train_with(environment);
+    EXPECT_EQ(result.exit_code, 1) << environment[0].first;
+    EXPECT_NE(result.errors.find("each sees itself alone"), std::string::npos) << result.errors;
+    EXPECT_FALSE(fs::exists(out() + "/metrics.jsonl"));
+  }
+  // One process is no crowd, whoever starts it.
+  EXPECT_EQ(train_with({{"PMI_RANK", "0"},
+                        {"PMI_SIZE", "1"},
+                        {"FLUX_TASK_RANK", "0"},
+                        {"FLUX_JOB_SIZE", "1"},
+                        {"PALS_RANKID", "0"}})
+                .exit_code,
+            0);
+}
+
 TEST_F(RankFailures, CommandsForOneProcessSaySo) {
   for (const char* command : {"generate", "tokenize", "plan", "config"}) {
     const ProcessResult result = mpirun({"-n", "2", DASHLM_BINARY, command});
