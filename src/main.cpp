@@ -20,7 +20,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version());
   int exit_code = 0;
   add_train_command(app, exit_code);
-  add_eval_command(app);
+  add_eval_command(app, exit_code);
   add_generate_command(app);
   add_tokenize_command(app);
   add_verify_command(app, exit_code);

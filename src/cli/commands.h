@@ -14,7 +14,7 @@ namespace dashlm {
 void add_train_command(CLI::App& app, int& exit_code);
 // `exit_code` is set when something is bad.
 void add_verify_command(CLI::App& app, int& exit_code);
-void add_eval_command(CLI::App& app);
+void add_eval_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_config_command(CLI::App& app);

@@ -11,6 +11,7 @@
 #include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/inference.h"
+#include "train/validation.h"
 
 namespace dashlm {
 namespace {
@@ -43,10 +44,11 @@ int evaluate(const Options& options, Communicator& communicator) {
   InferenceModel model(*device, config, folder, batch);
   const SequentialBatches batches(tokens, config.model.seq_len, batch, 0, communicator.rank(),
                                   communicator.size());
-  LossSum own;
-  for (int64_t i = 0; i < batches.batches(); ++i) own += model.evaluate(batches.at(i));
-  const LossSum loss = add_up(communicator, own);
+  const std::optional<LossSum> sum =
+      evaluate_all(communicator, batches, [&](const Batch& part) { return model.evaluate(part); });
+  if (!sum) return 128 + stop_signal_of_ranks(communicator);
   if (communicator.rank() > 0) return 0;
+  const LossSum& loss = *sum;
 
   if (options.json) {
     const Json json = {{"checkpoint", folder},
@@ -63,7 +65,7 @@ int evaluate(const Options& options, Communicator& communicator) {
 
 }  // namespace
 
-void add_eval_command(CLI::App& app) {
+void add_eval_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("eval", "loss and perplexity of a checkpoint");
   command->add_option("PATH", options->path, "run directory or checkpoint folder")->required();
@@ -73,8 +75,9 @@ void add_eval_command(CLI::App& app) {
   command->add_option("--device", options->device, "auto, cpu or cuda");
   command->add_option("--threads", options->threads, "CPU threads; 0: all");
   command->add_flag("--json", options->json, "as JSON");
-  command->callback([options] {
-    run_on_ranks([&](Communicator& communicator) { return evaluate(*options, communicator); });
+  command->callback([options, &exit_code] {
+    exit_code =
+        run_on_ranks([&](Communicator& communicator) { return evaluate(*options, communicator); });
   });
 }
 

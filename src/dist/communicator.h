@@ -56,6 +56,9 @@ class Communicator {
   virtual int local_size() const = 0;
   LocalPlace local_place() const { return {local_rank(), local_size()}; }
   virtual std::string description() const = 0;  // for people
+  // "rank 3 (process 1234) is stopped", as by SIGSTOP, of ranks of this node; "" where none is, or
+  // it cannot be seen. From any thread.
+  virtual std::string stopped_ranks() const { return ""; }
 
   // `packed` holds a segment for each rank one after the other, counts[r] elements for rank r.
   // `sum` (counts[rank]) becomes the sum of everybody's segment for this rank. `scratch` has room

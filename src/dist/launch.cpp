@@ -141,6 +141,14 @@ std::shared_ptr<Communicator> for_device(Communicator& communicator, Device& dev
 #endif
 }
 
+int stop_signal_of_ranks(Communicator& communicator) {
+  int signal = 0;
+  for (const std::string& text : communicator.exchange(std::to_string(stop_signal()))) {
+    signal = std::max(signal, std::stoi(text));
+  }
+  return signal;
+}
+
 int run_on_ranks(const std::function<int(Communicator&)>& body) {
   // From before MPI starts, so that no signal ends a rank while the others go on.
   if (launched_as_rank()) catch_stop_signals(/*as_rank=*/true);

@@ -22,6 +22,9 @@ std::unique_ptr<Communicator> open_communicator();
 // device of the same kind; both must outlive the result.
 std::shared_ptr<Communicator> for_device(Communicator& communicator, Device& device);
 
+// The signal to stop that has reached any rank, the same on every rank; 0: none has.
+int stop_signal_of_ranks(Communicator& communicator);
+
 // Runs body on this rank and returns its exit code. When it throws, the message is logged and, if
 // there are other ranks, all of them are ended: nobody waits for a rank that is gone.
 int run_on_ranks(const std::function<int(Communicator&)>& body);

@@ -137,7 +137,8 @@ bool is_harmless(const std::string& key) {
                                          "data.prefetch",
                                          "train.recompute",
                                          "train.log_every",
-                                         "train.compare_ranks_every"};
+                                         "train.compare_ranks_every",
+                                         "train.stall_minutes"};
   return key.starts_with("checkpoint.") || key.starts_with("eval.") ||
          std::find(std::begin(harmless), std::end(harmless), key) != std::end(harmless);
 }

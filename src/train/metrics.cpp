@@ -27,18 +27,6 @@ int64_t step_of(const Json& json) {
   return found != json.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
-void remove_later_steps(const std::string& path, int64_t step) {
-  if (!std::filesystem::exists(path)) return;
-  const std::string text = read_text_file(path);
-  std::string kept;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && step_of(json) <= step && kind_of(json) != "final") kept += line + "\n";
-  }
-  if (kept != text) write_text_file(path, kept);
-}
-
 }  // namespace
 
 std::optional<FinalResult> read_final_result(const std::string& path) {
@@ -57,8 +45,24 @@ std::optional<FinalResult> read_final_result(const std::string& path) {
   return result;
 }
 
-MetricsLog::MetricsLog(const std::string& path, int64_t step) : path_(path) {
-  remove_later_steps(path, step);
+int64_t MetricsLog::remove_later_steps(const std::string& path, int64_t step) {
+  int64_t evaluated = 0;
+  if (!std::filesystem::exists(path)) return evaluated;
+  const std::string text = read_text_file(path);
+  std::string kept;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object() || step_of(json) > step || kind_of(json) == "final") continue;
+    kept += line + "\n";
+    if (kind_of(json) == "eval") evaluated = step_of(json);
+  }
+  if (kept != text) write_text_file(path, kept);
+  return evaluated;
+}
+
+MetricsLog::MetricsLog(const std::string& path, int64_t step)
+    : path_(path), last_evaluated_(remove_later_steps(path, step)) {
   file_.open(path, std::ios::app);
   if (!file_) fail_runtime("cannot open '{}' for writing", path);
 }

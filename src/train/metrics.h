@@ -53,6 +53,9 @@ class MetricsLog {
   // line: they belong to work that a resumed run does again.
   MetricsLog(const std::string& path, int64_t step);
 
+  // The last step with an "eval" line that the file held when it was opened; 0: none.
+  int64_t last_evaluated() const { return last_evaluated_; }
+
   void train(const StepMetrics& metrics);
   void eval(int64_t step, double loss, int64_t tokens);
   void final(int64_t step, double loss, int64_t tokens, double wall_seconds);
@@ -64,7 +67,11 @@ class MetricsLog {
  private:
   void write(const std::string& line);
 
+  // Returns last_evaluated().
+  static int64_t remove_later_steps(const std::string& path, int64_t step);
+
   std::string path_;
+  int64_t last_evaluated_;
   std::ofstream file_;
 };
 

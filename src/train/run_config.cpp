@@ -30,6 +30,11 @@ void TrainConfig::describe(Schema& s) {
   s.field("log_every", log_every, "steps from one line of the log to the next", {1});
   s.field("compare_ranks_every", compare_ranks_every,
           "steps from one check that all ranks hold the same weights to the next; 0: none", {0});
+  s.field(
+      "stall_minutes", stall_minutes,
+      "minutes without a step, a validation batch or a checkpoint after which several ranks give "
+      "up, with exit code 2; ten times the longest so far if that is more; 0: never",
+      {0.0, 1e6});
 }
 
 void EvalConfig::describe(Schema& s) {

@@ -25,6 +25,7 @@ struct TrainConfig {
   int64_t max_skipped_steps = 10;
   int64_t log_every = 10;
   int64_t compare_ranks_every = 0;
+  double stall_minutes = 30;
 
   void describe(Schema& schema);
   // The learning rate of a step, which counts from 0 and is less than `steps`.

@@ -9,8 +9,10 @@
 #include "base/signals.h"
 #include "base/timer.h"
 #include "config/config.h"
+#include "dist/launch.h"
 #include "ops/cpu_kernels.h"
 #include "train/agreement.h"
+#include "train/validation.h"
 
 namespace dashlm {
 namespace fs = std::filesystem;
@@ -36,6 +38,7 @@ Trainer::Trainer(Device& device, const RunConfig& config, RunStart start,
       train_tokens_(config.data.train, config.model.vocab_size),
       order_(train_tokens_.size(), config.model.seq_len, static_cast<uint64_t>(config.data.seed)),
       engine_(device, config_, communicator),
+      watch_(communicator, config_.train.stall_minutes),
       store_(config.out + "/checkpoints", config.checkpoint.keep) {
   require(!config.out.empty(),
           "where should the run go? Set \"out\" in the config or pass --out DIRECTORY");
@@ -131,6 +134,7 @@ void Trainer::load(const std::string& folder, RunStart start) {
   if (!folder.empty()) {
     state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
     saved_step_ = state_.step;
+    watch_.saved(state_.step);
     if (!complete_) spdlog::info("resuming after step {} from {}", state_.step, folder);
   } else if (!complete_) {
     if (start != RunStart::anew) {
@@ -186,28 +190,25 @@ int Trainer::run() {
   if (communicator_.size() == 1) catch_stop_signals();  // ranks do so earlier: run_on_ranks()
   BatchLoader loader(train_tokens_, order_, config_.train.batch, state_.position,
                      config_.data.prefetch, communicator_.rank(), communicator_.size());
+  watch_.start();
+  if (validation_missing() && !validate_during_training()) return stop();
   while (state_.step < config_.train.steps) {
     train_step(loader);
     if (due(config_.train.compare_ranks_every)) {
       engine_.settle();
       require_same_weights(communicator_, engine_.device(), engine_.layout(), engine_.weights());
     }
-    const bool last = state_.step == config_.train.steps;  // which the final validation may follow
-    if (due(config_.eval.every) && !(last && config_.eval.final)) validate_during_training();
+    if (validation_due() && !validate_during_training()) return stop();
     if (due(config_.checkpoint.every)) save();
     if (communicator_.size() == 1) stop_asked_ = stop_signal() != 0;
     if (stop_asked_) return stop();
   }
-  finish();
-  return 0;
+  return finish() ? 0 : stop();
 }
 
 int Trainer::stop() {
   save();
-  int signal = 0;
-  for (const std::string& text : communicator_.exchange(std::to_string(stop_signal()))) {
-    signal = std::max(signal, std::stoi(text));
-  }
+  const int signal = stop_signal_of_ranks(communicator_);
   if (leads()) {
     progress_->clear();
     spdlog::warn("stopped by signal {} after step {}; --resume continues", signal, state_.step);
@@ -221,7 +222,9 @@ void Trainer::train_step(BatchLoader& loader) {
   const Batch batch = loader.next();
   const double data_ms = timer.milliseconds();
 
+  watch_.enter("the passes, which need everybody's weights,", state_.step + 1);
   engine_.forward_backward(batch);
+  watch_.enter("the sum of everybody's gradients", state_.step + 1);
   const StepSums sums = engine_.reduce(stop_signal() ? 1 : 0);
   stop_asked_ = sums.flags > 0;
   const double reduced_ms = timer.milliseconds();
@@ -229,6 +232,7 @@ void Trainer::train_step(BatchLoader& loader) {
 
   const double lr = config_.train.rate(state_.step);
   const bool accepted = accept(sums.loss, sums.gradient_norm);
+  watch_.enter("the update", state_.step + 1);
   if (accepted) {
     const double clip = config_.train.grad_clip;
     const double scale = clip > 0 && sums.gradient_norm > clip ? clip / sums.gradient_norm : 1.0;
@@ -244,6 +248,7 @@ void Trainer::train_step(BatchLoader& loader) {
   const UpdateTimes update_times = accepted ? engine_.optimizer().times() : UpdateTimes{};
   const double step_ms = timer.milliseconds();
   state_.seconds += step_ms / 1e3;
+  watch_.progress();
   report({.step = state_.step,
           .tokens = state_.tokens,
           .loss = sums.loss,
@@ -302,31 +307,52 @@ bool Trainer::accept(double loss, double norm) {
   return false;
 }
 
-double Trainer::validate(int64_t batches) {
+std::optional<double> Trainer::validate(int64_t batches) {
   const int64_t batch = config_.train.batch;
   const bool all = batches > val_tokens_->size() / batch;  // else the product stays small
   const SequentialBatches validation(*val_tokens_, config_.model.seq_len, engine_.micro_batch(),
                                      all ? 0 : batches * batch, communicator_.rank(),
                                      communicator_.size());
-  LossSum loss;
-  for (int64_t i = 0; i < validation.batches(); ++i) loss += engine_.evaluate(validation.at(i));
-  return add_up(communicator_, loss).mean();
+  watch_.enter("the validation after the end", state_.step);
+  const std::optional<LossSum> loss =
+      evaluate_all(communicator_, validation, [&](const Batch& part) {
+        const LossSum sum = engine_.evaluate(part);
+        watch_.progress();
+        return sum;
+      });
+  if (!loss) return std::nullopt;
+  return loss->mean();
 }
 
-void Trainer::validate_during_training() {
-  if (!val_tokens_) return;
-  const double loss = validate(config_.eval.batches);
-  if (!leads()) return;
-  metrics_->eval(state_.step, loss, state_.tokens);
+bool Trainer::validation_due() const {
+  const bool last = state_.step == config_.train.steps;  // which the final validation may follow
+  return val_tokens_ && state_.step > 0 && due(config_.eval.every) && !(last && config_.eval.final);
+}
+
+// One that was done has a line in metrics.jsonl.
+bool Trainer::validation_missing() {
+  if (!validation_due()) return false;
+  const bool missing = leads() && metrics_->last_evaluated() < state_.step;
+  return communicator_.exchange(missing ? "missing" : "")[0] != "";
+}
+
+bool Trainer::validate_during_training() {
+  const std::optional<double> loss = validate(config_.eval.batches);
+  if (!loss) return false;
+  if (!leads()) return true;
+  metrics_->eval(state_.step, *loss, state_.tokens);
   progress_->clear();
-  spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}", state_.step, loss,
-               std::exp(loss));
+  spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}", state_.step, *loss,
+               std::exp(*loss));
+  return true;
 }
 
-void Trainer::finish() {
+bool Trainer::finish() {
   save();
   const bool scored = scores_at_end();
-  const double loss = scored ? validate(0) : 0.0;
+  const std::optional<double> mean = scored ? validate(0) : 0.0;
+  if (!mean) return false;
+  const double loss = *mean;
   if (leads()) {
     progress_->clear();
     std::string result;
@@ -340,13 +366,16 @@ void Trainer::finish() {
                  state_.seconds, result);
   }
   require_finite(loss);
+  return true;
 }
 
 void Trainer::save() {
   if (saved_step_ == state_.step) return;
+  watch_.enter("the checkpoint after the end", state_.step);
   if (leads()) progress_->clear();
   const std::string folder = save_checkpoint(store_, engine_, config_, state_);
   saved_step_ = state_.step;
+  watch_.saved(state_.step);
   spdlog::info("checkpoint {}", folder);
 }
 

@@ -13,6 +13,7 @@
 #include "train/metrics.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
+#include "train/stall_watch.h"
 
 namespace dashlm {
 
@@ -54,10 +55,15 @@ class Trainer {
   int stop();
   bool scores_at_end() const { return val_tokens_ && config_.eval.final; }
   // The mean loss over `batches` times train.batch validation sequences, whatever the micro-batch;
-  // 0: over all of them.
-  double validate(int64_t batches);
-  void validate_during_training();
-  void finish();
+  // 0: over all of them. Nothing once a signal has reached any rank.
+  std::optional<double> validate(int64_t batches);
+  // Whether one is due after the step that is done.
+  bool validation_due() const;
+  // The same, but a process before this one was to do it, and was told to stop.
+  bool validation_missing();
+  // These two return false if a signal came first.
+  bool validate_during_training();
+  bool finish();
   void save();
   bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
 
@@ -67,6 +73,7 @@ class Trainer {
   std::unique_ptr<TokenStream> val_tokens_;
   SampleOrder order_;
   Engine engine_;
+  StallWatch watch_;
   CheckpointStore store_;
   RunState state_;
   int64_t saved_step_ = -1;

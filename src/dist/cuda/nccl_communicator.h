@@ -34,6 +34,7 @@ class NcclCommunicator final : public Communicator {
   int local_rank() const override { return host_.local_rank(); }
   int local_size() const override { return host_.local_size(); }
   std::string description() const override;
+  std::string stopped_ranks() const override { return host_.stopped_ranks(); }
 
   // Each rank sends every segment to its owner, which adds up what came in the order of the ranks:
   // the bits are those of the MPI form, whatever NCCL would choose for a reduction.

@@ -74,12 +74,16 @@ void MpiCommunicator::look_around() {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &local_rank_);
   MPI_Comm_size(node, &local_size_);
-  const int self[2] = {rank_, static_cast<int>(::getpid())};
-  std::vector<int> all(2 * static_cast<size_t>(local_size_));
-  MPI_Allgather(self, 2, MPI_INT, all.data(), 2, MPI_INT, node);
+  // In containers of their own, processes of the same number are others.
+  const int own_numbers = Peers::process_namespace();
+  const int self[3] = {rank_, static_cast<int>(::getpid()), own_numbers};
+  std::vector<int> all(3 * static_cast<size_t>(local_size_));
+  MPI_Allgather(self, 3, MPI_INT, all.data(), 3, MPI_INT, node);
   MPI_Comm_free(&node);
   std::vector<Peers::Peer> peers;
-  for (size_t i = 0; i < all.size(); i += 2) peers.push_back({all[i], all[i + 1]});
+  for (size_t i = 0; i < all.size(); i += 3) {
+    if (all[i + 2] == own_numbers) peers.push_back({all[i], all[i + 1]});
+  }
   thread_.watch(Peers(peers));
 }
 

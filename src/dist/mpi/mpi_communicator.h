@@ -17,6 +17,7 @@ class MpiCommunicator final : public Communicator {
   int local_rank() const override { return local_rank_; }
   int local_size() const override { return local_size_; }
   std::string description() const override;
+  std::string stopped_ranks() const override { return thread_.peers().stopped(); }
 
   // All-to-all of the segments, then their sum in the order of the ranks: each rank sends what
   // belongs to others once, and the result does not depend on an algorithm of MPI's choice.

@@ -39,6 +39,8 @@ class MpiThread {
   // For tasks: processes whose death is to be noticed, also while there is nothing to do; it ends
   // all ranks. (A GPU that waits for a dead rank's message would wait for ever.)
   void watch(Peers peers) { peers_ = std::move(peers); }
+  // What the constructor's caller has given to watch(); not before that is through.
+  const Peers& peers() const { return peers_; }
 
   // Ends all ranks from any thread, even while a task waits. Returns if MPI does not manage to.
   void abort(ExitCode exit_code);

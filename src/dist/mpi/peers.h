@@ -18,12 +18,17 @@ class Peers {
     pid_t process = 0;
   };
 
+  // The same for processes of this machine that call a process by the same number.
+  static int process_namespace();
+
   Peers() = default;
-  // Keeps those that can be seen from here; ranks in containers of their own cannot.
+  // Keeps those that can be seen from here. All must be of this process's namespace.
   explicit Peers(const std::vector<Peer>& peers);
 
   // "rank 3 (process 1234)" of one that has ended, or "".
   std::string gone() const;
+  // "rank 3 (process 1234) is stopped" of those that wait for SIGCONT, one after the other, or "".
+  std::string stopped() const;
 
  private:
   std::vector<Peer> peers_;
