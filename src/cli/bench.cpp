@@ -15,6 +15,7 @@
 #include "dist/launch.h"
 #include "ops/peak.h"
 #include "train/engine.h"
+#include "train/thread_use.h"
 
 namespace dashlm {
 namespace {
@@ -55,6 +56,7 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   const auto ranks = for_device(communicator, *device);
+  warn_of_crowded_threads(*ranks, *device);
   Engine engine(*device, config, *ranks);
   engine.allocate();
   engine.initialize();

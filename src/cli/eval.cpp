@@ -11,6 +11,7 @@
 #include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/inference.h"
+#include "train/thread_use.h"
 #include "train/validation.h"
 
 namespace dashlm {
@@ -41,6 +42,7 @@ int evaluate(const Options& options, Communicator& communicator) {
       std::min(windows, options.batch > 0 ? options.batch : config.train.micro_batch);
 
   const auto device = open_device(options.device, options.threads, communicator.local_place());
+  warn_of_crowded_threads(communicator, *device);
   InferenceModel model(*device, config, folder, batch);
   const SequentialBatches batches(tokens, config.model.seq_len, batch, 0, communicator.rank(),
                                   communicator.size());

@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "data/tokenize.h"
+#include "device/processors.h"
 
 namespace dashlm {
 
 void add_tokenize_command(CLI::App& app) {
   const auto options = std::make_shared<TokenizeOptions>();
-  options->threads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  options->threads = usable_processors();
   CLI::App* command = app.add_subcommand(
       "tokenize", "make a dataset of token shards from documents (.txt, .jsonl, .json, or .gz)");
   command->add_option("INPUT", options->inputs, "files, directories or patterns")->required();

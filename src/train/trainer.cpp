@@ -12,6 +12,7 @@
 #include "dist/launch.h"
 #include "ops/cpu_kernels.h"
 #include "train/agreement.h"
+#include "train/thread_use.h"
 #include "train/validation.h"
 
 namespace dashlm {
@@ -151,6 +152,7 @@ void Trainer::describe_run() {
   if (!kernels.warning.empty() && communicator_.local_place().rank == 0) {
     spdlog::warn("{}", kernels.warning);
   }
+  warn_of_crowded_threads(communicator_, engine_.device());
   const MemoryPlan& plan = engine_.memory_plan();
   spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step{}", engine_.layout().elements(),
                static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9,

@@ -1,7 +1,6 @@
 #include "device/cpu/cpu_device.h"
 
 #include <omp.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "base/error.h"
 #include "base/timer.h"
 #include "device/cpu/parallel.h"
+#include "device/processors.h"
 
 namespace dashlm::cpu {
 namespace {
@@ -24,13 +24,11 @@ constexpr int64_t kGrain = 1 << 18;  // bytes a thread copies at once
 int default_threads(int processes) {
   const char* wanted = std::getenv("OMP_NUM_THREADS");
   if (const int threads = wanted ? std::atoi(wanted) : 0; threads > 0) return threads;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-  const int usable = known ? CPU_COUNT(&set) : omp_get_num_procs();
-  // A launcher that binds each process to processors of its own has shared them out already.
-  const auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  return std::min(usable, std::max(1, all / processes));
+  // A launcher that binds each process to processors of its own has shared them out already, but
+  // not what a control group pays for.
+  auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  if (const int paid_for = processors_paid_for(); paid_for > 0) all = std::min(all, paid_for);
+  return std::min(usable_processors(), std::max(1, all / processes));
 }
 
 std::string processor_name() {

@@ -1,0 +1,12 @@
+// A warning about ranks whose threads get in each other's way.
+#pragma once
+
+#include "dist/communicator.h"
+
+namespace dashlm {
+
+// Logs it on rank 0 where the ranks of a node, computing on its CPU, have more threads than there
+// are processors for them. Every rank makes this call.
+void warn_of_crowded_threads(Communicator& communicator, const Device& device);
+
+}  // namespace dashlm
