@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/timer.h"
+#include "dist/mpi/user_namespace.h"
 
 namespace dashlm {
 namespace {
@@ -34,6 +35,7 @@ void end_job(int exit_code) {
 
 MpiThread::MpiThread() : thread_([this] { run(); }) {
   wait(submit([] {
+    choose_copies_between_ranks();
     int provided = 0;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
     if (provided < MPI_THREAD_FUNNELED) {
