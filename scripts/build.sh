@@ -1,12 +1,26 @@
 #!/usr/bin/env bash
 # Sets up, configures and builds.
 #
-#   scripts/build.sh [PRESET [TARGET...]]     default: release, everything
+#   scripts/build.sh [PRESET [TARGET...]]     default: auto
+#
+# "auto" makes the program that is right for this machine (scripts/preset.sh): where
+# there is an NVIDIA GPU and the CUDA toolkit, build/cuda/dashlm, which computes on GPUs and CPUs;
+# elsewhere, toolkit or not, build/release with the tests. The CUDA sources take minutes to compile,
+# which a machine without a GPU need not spend. A login node whose cluster has GPUs asks for it:
+# scripts/build.sh cuda
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset=${1:-release}
+preset=${1:-auto}
 shift || true
+if [ "$preset" = auto ]; then
+  preset=$(scripts/preset.sh)
+  if [ "$preset" = cuda ] && ! scripts/setup.sh --has-cuda; then
+    echo "build: this machine has an NVIDIA GPU, but no CUDA toolkit from version 13 on (nvcc): the" \
+      "program will compute on the CPU. Install the toolkit and build again" >&2
+    preset=release
+  fi
+fi
 
 setup=()
 [ "$preset" = clang ] && setup=(--clang)
@@ -29,3 +43,4 @@ cmake --preset "$preset" -Wno-dev --log-level=WARNING
 targets=()
 [ $# -gt 0 ] && targets=(--target "$@")
 cmake --build --preset "$preset" -j "$jobs" "${targets[@]}"
+echo "build: build/$preset"

@@ -14,7 +14,6 @@ cd "$(dirname "$0")/.."
 
 data=data/quickstart
 runs=runs/quickstart
-dashlm=build/release/dashlm
 optimizers=(adamw shampoo dash dash-half)
 steps=600  # as in configs/quickstart.json
 settings=()
@@ -106,7 +105,8 @@ draw_curves() {  # OPTIMIZER...
 echo "quickstart: set-up and build, corpus, tokenizer, an estimate of the time, ${#optimizers[@]} trainings, comparison"
 
 say "Set-up and build"
-scripts/build.sh release dashlm
+scripts/build.sh auto dashlm
+dashlm=$(scripts/preset.sh --program)
 
 say "Corpus"
 python3 scripts/make_corpus.py --out $data/corpus

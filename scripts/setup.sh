@@ -7,7 +7,7 @@
 #   --clang       also what the "clang" preset needs
 #   --cuda        also what the "cuda" and "cuda-host" presets need beside the CUDA toolkit; where
 #                 that is installed, also the headers of cuDNN's frontend, from PyPI to .deps/
-#   --has-cuda    only say whether the CUDA toolkit is installed: exit code 0 if it is
+#   --has-cuda    only say whether a CUDA toolkit that will do is installed: exit code 0 if it is
 #   --no-install  only report; exit code 1 if something is missing
 #
 # Debian and Ubuntu: through apt-get, as root or with sudo. Elsewhere it says which packages are
@@ -22,7 +22,11 @@ for argument in "$@"; do
   case "$argument" in
     --clang) clang=yes ;;
     --cuda) cuda=yes ;;
-    --has-cuda) command -v nvcc >/dev/null; exit ;;
+    --has-cuda)
+      release=$(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9]*\).*/\1/p')
+      [ "${release:-0}" -ge 13 ]
+      exit
+      ;;
     --no-install) install=no ;;
     -h | --help) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) echo "setup: unknown option '$argument'; see --help" >&2; exit 1 ;;
@@ -40,6 +44,7 @@ required=(
 optional=(
   libopenmpi-dev openmpi-bin  # several ranks
   python3-matplotlib          # the plots of scripts/
+  iproute2                    # a test of ranks on two hosts
 )
 [ "$clang" = yes ] && required+=(clang libomp-dev)
 [ "$cuda" = yes ] && required+=(libboost-context-dev)
@@ -116,7 +121,7 @@ setup_debian() {
     return 1
   fi
   if [ ${#wanted[@]} -gt 0 ] && ! apt_install "${wanted[@]}"; then
-    echo "setup: cannot install ${wanted[*]}; only runs of several ranks and plots need them" >&2
+    echo "setup: cannot install ${wanted[*]}; only runs of several ranks, their tests and plots need them" >&2
   fi
   echo "setup: done"
 }

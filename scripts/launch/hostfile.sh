@@ -14,6 +14,8 @@ shift
 if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
-dashlm=$(cd "$(dirname "$0")/../.." && pwd)/build/release/dashlm
+scripts=$(cd "$(dirname "$0")" && pwd)
+# A machine that no longer answers is noticed after a minute; Open MPI alone takes eight.
 exec mpirun --hostfile "$hostfile" --map-by slot --bind-to none -wdir "$PWD" \
-  --mca odls_base_sigkill_timeout 10 "$dashlm" train "$@"
+  --mca odls_base_sigkill_timeout 10 --mca oob_tcp_keepalive_time 30 \
+  --mca oob_tcp_keepalive_intvl 10 --mca oob_tcp_keepalive_probes 3 "$scripts/rank.sh" train "$@"

@@ -13,7 +13,6 @@ shift
 if [ "$(id -u)" -eq 0 ]; then  # as in a container; mpirun wants to be sure
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
-dashlm=$(dirname "$0")/../../build/release/dashlm
 # 10 s from SIGCONT to SIGTERM, and from there to SIGKILL: Open MPI's 1 s is short for a checkpoint.
 exec mpirun -n "$ranks" --bind-to none --oversubscribe --mca odls_base_sigkill_timeout 10 \
-  "$dashlm" train "$@"
+  "$(dirname "$0")/rank.sh" train "$@"

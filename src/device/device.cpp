@@ -1,7 +1,9 @@
 #include "device/device.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "device/cpu/cpu_device.h"
+#include "device/unused_gpu.h"
 #ifdef DASHLM_HAS_CUDA
 #include "device/cuda/cuda_device.h"
 #endif
@@ -14,13 +16,15 @@ std::unique_ptr<Device> open_device(const std::string& name, int threads, const 
 #ifdef DASHLM_HAS_CUDA
   const int gpus = name == "cpu" ? 0 : cuda::device_count();
   if (gpus > 0) return std::make_unique<cuda::CudaDevice>(place.rank % gpus);
-  require(name != "cuda",
-          "device \"cuda\" was asked for, but no GPU answers; use \"cpu\" or \"auto\"");
-#else
-  require(name != "cuda",
-          "device \"cuda\" was asked for, but this build has no CUDA backend; use \"cpu\" or "
-          "\"auto\"");
 #endif
+  require(name != "cuda", "device \"cuda\" was asked for, but {}; use \"cpu\" or \"auto\"",
+          why_no_gpu_answers());
+  if (name == "auto" && place.rank == 0 && machine_has_nvidia_gpu()) {
+    spdlog::warn(
+        "COMPUTING ON THE CPU, although this machine has an NVIDIA GPU: {}. Set the device to "
+        "\"cpu\" if this is what you want",
+        why_no_gpu_answers());
+  }
   return std::make_unique<cpu::CpuDevice>(threads, place.size);
 }
 

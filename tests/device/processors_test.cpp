@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/temp_folder.h"
+#include "device/unused_gpu.h"
 
 namespace dashlm::testing {
 namespace fs = std::filesystem;
@@ -79,6 +80,21 @@ TEST(CrowdedThreads, OfOneRankOfAGroupAndOfANodeAreNamedWithBothNumbers) {
   EXPECT_THAT(node, HasSubstr("OMP_NUM_THREADS to 2"));
   EXPECT_THAT(warning_of_threads({use("n", "g", 2, four, 2), use("n", "g", 2, four, 2)}),
               HasSubstr("the 2 ranks of a control group have 4 threads, but may use 2 processors"));
+}
+
+using UnusedGpus = FakeRoot;
+
+TEST_F(UnusedGpus, AreSeenByTheirDriver) {
+  write("/dev/nvidiactl", "");
+  fs::create_directories(root() + "/proc/driver/nvidia/gpus");
+  EXPECT_FALSE(machine_has_nvidia_gpu(root()));
+  fs::create_directories(root() + "/proc/driver/nvidia/gpus/0000:01:00.0");
+  EXPECT_TRUE(machine_has_nvidia_gpu(root()));
+  fs::remove_all(root() + "/proc");
+  EXPECT_FALSE(machine_has_nvidia_gpu(root()));
+  write("/dev/nvidia0", "");
+  EXPECT_TRUE(machine_has_nvidia_gpu(root()));
+  EXPECT_NE(why_no_gpu_answers(), "");
 }
 
 }  // namespace

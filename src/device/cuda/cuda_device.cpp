@@ -36,6 +36,13 @@ int device_count() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
+std::string device_count_error() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  static_cast<void>(cudaGetLastError());  // it is reported here
+  return error == cudaSuccess ? fmt::format("{} devices", count) : cudaGetErrorString(error);
+}
+
 DeviceInfo describe(int index) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, index));

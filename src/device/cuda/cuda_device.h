@@ -12,6 +12,8 @@ namespace dashlm::cuda {
 
 // How many GPUs answer; 0 without a driver.
 int device_count();
+// Why it is 0, in the words of CUDA.
+std::string device_count_error();
 DeviceInfo describe(int index);
 
 class CudaDevice final : public Device {
