@@ -2,6 +2,7 @@
 
 #include <cblas.h>
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -85,6 +86,9 @@ CpuKernels cpu_kernels() {
 }
 
 void restart_with_right_kernels(char** arguments) {
+  // ps, top and pkill would know a restarted one as "exe".
+  const std::string path = arguments[0] ? arguments[0] : "dashlm";
+  prctl(PR_SET_NAME, path.substr(path.rfind('/') + 1).c_str());
   const std::string better = better_core();
   if (better.empty() || std::getenv(kCoreType)) return;
   setenv(kCoreType, better.c_str(), 1);
