@@ -12,9 +12,9 @@ namespace dashlm {
 
 // `exit_code` is set when it is not 0: after a signal.
 void add_train_command(CLI::App& app, int& exit_code);
+void add_eval_command(CLI::App& app, int& exit_code);
 // `exit_code` is set when something is bad.
 void add_verify_command(CLI::App& app, int& exit_code);
-void add_eval_command(CLI::App& app, int& exit_code);
 void add_plan_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
 void add_config_command(CLI::App& app);
