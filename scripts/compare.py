@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints one line per run: perplexity, loss, optimizer time a step, total time.
+"""Prints one line per run: perplexity, loss, optimizer time a step, wall time with all validation.
 
 usage: compare.py [--markdown] RUN_DIRECTORY...
 """

@@ -52,7 +52,8 @@ void add_train_command(CLI::App& app, int& exit_code) {
       ->add_flag("--resume-or-start", options->resume_or_start,
                  "the same, or start the run if its directory holds none: for queues")
       ->excludes(resume);
-  command->add_flag("--quiet", options->quiet, "warnings and errors only");
+  command->add_flag("--quiet", options->quiet,
+                    "on the terminal, warnings and errors only; log.txt has everything");
   command->callback([options, &exit_code] {
     ignore_broken_pipes();
     if (options->quiet) init_logging(true);

@@ -255,7 +255,7 @@ void RunState::describe(Schema& s) {
   s.field("index", position.index, "index of the next sequence in its epoch", {0});
   s.field("skipped", skipped, "steps skipped for a non-finite loss or gradient", {0});
   s.field("skipped_in_a_row", skipped_in_a_row, "of them, those just before this point", {0});
-  s.field("seconds", seconds, "time spent training, over all resumptions");
+  s.field("seconds", seconds, "wall time of the run so far, over all resumptions");
   s.field("data_fingerprint", data_fingerprint, "of the training tokens");
 }
 

@@ -29,7 +29,9 @@ struct RunState {
   SamplePosition position;
   int64_t skipped = 0;
   int64_t skipped_in_a_row = 0;
-  double seconds = 0;            // of training so far, over all resumptions
+  // Of the run's processes up to here, with validation, saving and all else that took time. Steps
+  // that a kill undid are not in it. Earlier versions counted the steps alone.
+  double seconds = 0;
   int64_t data_fingerprint = 0;  // of the training tokens
 
   void describe(Schema& schema);

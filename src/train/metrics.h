@@ -8,10 +8,12 @@
 //   blocks step, group, and figures about a group of blocks (optimizer.statistics_every); with
 //          several ranks also rank, whose blocks these are
 //
-// Losses are in nats per target token, tokens are those trained on so far. Times and bytes are
-// those of rank 0; communication_ms is the part of the step in which it packed or waited for what
-// travels between ranks, and bytes_sent is what it sent to others. mfu counts the FLOPs of the
-// passes without what is computed twice, over the whole step.
+// Losses are in nats per target token, tokens are those trained on so far. wall_s is the wall time
+// of the run's processes added up, from reading the data to the final validation, with all
+// validation and saving; what a kill undid is not in it. tokens_per_s is of all ranks together;
+// times, bytes and mfu are those of rank 0. communication_ms is the part of the step in which it
+// packed or waited for what travels between ranks, and bytes_sent is what it sent to others. mfu
+// counts the FLOPs of the passes without what is computed twice, over the whole step.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/log.h"
+#include "base/terminal.h"
 
 namespace dashlm {
 namespace {
@@ -17,44 +17,70 @@ std::string duration(double seconds) {
   return fmt::format("{}m{:02}s", s / 60, s % 60);
 }
 
-std::string bar(int64_t done, int64_t all) {
-  constexpr int64_t kWidth = 20;
-  const auto filled = static_cast<size_t>(kWidth * done / std::max<int64_t>(1, all));
-  return std::string(filled, '#') + std::string(kWidth - filled, '.');
+std::string joined(const std::vector<ProgressPart>& parts) {
+  std::string line;
+  for (const ProgressPart& part : parts) line += (line.empty() ? "" : "  ") + part.text;
+  return line;
 }
 
 }  // namespace
 
-Progress::Progress(int64_t first, int64_t last, int64_t every)
-    : first_(first), last_(last), every_(every), terminal_(isatty(STDERR_FILENO) == 1) {}
+std::string progress_bar_line(std::vector<ProgressPart> parts, double done, int columns) {
+  constexpr int kNarrowest = 5, kWidest = 20;
+  constexpr size_t kBrackets = 3;  // and a space
+  // A character in the last column would make some terminals begin a new line.
+  const size_t room = static_cast<size_t>(std::max(1, columns) - 1);
+  while (parts.size() > 1) {
+    const auto least = std::max_element(
+        parts.begin(), parts.end(),
+        [](const ProgressPart& a, const ProgressPart& b) { return a.rank < b.rank; });
+    const size_t bar = least->rank > kBarRank ? kNarrowest + kBrackets : 0;
+    if (joined(parts).size() + bar <= room) break;
+    parts.erase(least);
+  }
+  const std::string text = joined(parts).substr(0, room);
+  const int width =
+      std::min(static_cast<int>(room - text.size()) - static_cast<int>(kBrackets), kWidest);
+  if (width < kNarrowest) return text;
+  const auto filled = static_cast<size_t>(std::clamp(done, 0.0, 1.0) * width);
+  return fmt::format("[{}{}] {}", std::string(filled, '#'),
+                     std::string(static_cast<size_t>(width) - filled, '.'), text);
+}
 
-std::string Progress::line(const StepMetrics& m) const {
+Progress::Progress(int64_t first, int64_t last, int64_t every)
+    : first_(first), last_(last), every_(every), bar_(has_status_line()) {}
+
+Progress::~Progress() {
+  show_status_line("");
+}
+
+std::vector<ProgressPart> Progress::parts(const StepMetrics& m) const {
   const double per_step = timer_.seconds() / static_cast<double>(m.step - first_ + 1);
-  const std::string mfu = m.mfu > 0 ? fmt::format("  MFU {:.1f}%", 100 * m.mfu) : "";
-  return fmt::format("step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.3f}  {:.0f} tokens/s{}  ETA {}",
-                     m.step, last_, m.loss, m.lr, m.grad_norm, m.tokens_per_s, mfu,
-                     duration(per_step * static_cast<double>(last_ - m.step)));
+  std::vector<ProgressPart> all = {{fmt::format("step {}/{}", m.step, last_), 0},
+                                   {fmt::format("loss {:.4f}", m.loss), 1},
+                                   {fmt::format("lr {:.2e}", m.lr), 5},
+                                   {fmt::format("norm {:.3f}", m.grad_norm), 6},
+                                   {fmt::format("{:.0f} tokens/s", m.tokens_per_s), 3}};
+  if (m.mfu > 0) all.push_back({fmt::format("MFU {:.1f}%", 100 * m.mfu), 4});
+  const double left = per_step * static_cast<double>(last_ - m.step);
+  all.push_back({fmt::format("ETA {}", duration(left)), 2});
+  return all;
 }
 
 void Progress::step(const StepMetrics& m) {
   const bool last = m.step == last_;
-  if (!terminal_) {
-    if (m.step == first_ || last || m.step % every_ == 0) spdlog::info("{}", line(m));
-    return;
+  if (m.step == first_ || last || m.step % every_ == 0) {
+    if (bar_) {
+      log_in_files(joined(parts(m)));
+    } else {
+      spdlog::info("{}", joined(parts(m)));
+    }
   }
   // Ten times a second is as much as an eye can use.
-  if (!last && timer_.seconds() - last_drawn_ < 0.1) return;
+  if (!bar_ || (!last && timer_.seconds() - last_drawn_ < 0.1)) return;
   last_drawn_ = timer_.seconds();
-  fmt::print(stderr, "\r\x1b[K[{}] {}", bar(m.step, last_), line(m));
-  std::fflush(stderr);
-  shown_ = true;
-}
-
-void Progress::clear() {
-  if (!shown_) return;
-  fmt::print(stderr, "\r\x1b[K");
-  std::fflush(stderr);
-  shown_ = false;
+  const double done = static_cast<double>(m.step) / static_cast<double>(last_);
+  show_status_line(progress_bar_line(parts(m), done, columns_of(STDERR_FILENO)));
 }
 
 }  // namespace dashlm

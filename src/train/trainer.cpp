@@ -136,6 +136,7 @@ void Trainer::load(const std::string& folder, RunStart start) {
     state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
     saved_step_ = state_.step;
     watch_.saved(state_.step);
+    earlier_seconds_ = state_.seconds;
     if (!complete_) spdlog::info("resuming after step {} from {}", state_.step, folder);
   } else if (!complete_) {
     if (start != RunStart::anew) {
@@ -212,7 +213,6 @@ int Trainer::stop() {
   save();
   const int signal = stop_signal_of_ranks(communicator_);
   if (leads()) {
-    progress_->clear();
     spdlog::warn("stopped by signal {} after step {}; --resume continues", signal, state_.step);
   }
   return 128 + signal;
@@ -249,7 +249,6 @@ void Trainer::train_step(BatchLoader& loader) {
   const double gather_ms = engine_.take_communication_ms();
   const UpdateTimes update_times = accepted ? engine_.optimizer().times() : UpdateTimes{};
   const double step_ms = timer.milliseconds();
-  state_.seconds += step_ms / 1e3;
   watch_.progress();
   report({.step = state_.step,
           .tokens = state_.tokens,
@@ -297,7 +296,6 @@ bool Trainer::accept(double loss, double norm) {
   ++state_.skipped;
   ++state_.skipped_in_a_row;
   if (leads()) {
-    progress_->clear();
     spdlog::warn("step {} skipped: loss {}, gradient norm {}", state_.step + 1, loss, norm);
   }
   if (state_.skipped_in_a_row > config_.train.max_skipped_steps) {
@@ -343,7 +341,6 @@ bool Trainer::validate_during_training() {
   if (!loss) return false;
   if (!leads()) return true;
   metrics_->eval(state_.step, *loss, state_.tokens);
-  progress_->clear();
   spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}", state_.step, *loss,
                std::exp(*loss));
   return true;
@@ -356,16 +353,16 @@ bool Trainer::finish() {
   if (!mean) return false;
   const double loss = *mean;
   if (leads()) {
-    progress_->clear();
+    const double seconds = seconds_so_far();
     std::string result;
     if (scored) {
-      metrics_->final(state_.step, loss, state_.tokens, state_.seconds);
+      metrics_->final(state_.step, loss, state_.tokens, seconds);
       result = fmt::format("; validation loss {:.4f}, perplexity {:.2f}", loss, std::exp(loss));
     } else {
-      metrics_->final(state_.step, state_.tokens, state_.seconds);
+      metrics_->final(state_.step, state_.tokens, seconds);
     }
-    spdlog::info("done: {} steps, {} tokens in {:.1f} s{}", state_.step, state_.tokens,
-                 state_.seconds, result);
+    spdlog::info("done: {} steps, {} tokens in {:.1f} s{}", state_.step, state_.tokens, seconds,
+                 result);
   }
   require_finite(loss);
   return true;
@@ -374,7 +371,7 @@ bool Trainer::finish() {
 void Trainer::save() {
   if (saved_step_ == state_.step) return;
   watch_.enter("the checkpoint after the end", state_.step);
-  if (leads()) progress_->clear();
+  state_.seconds = seconds_so_far();
   const std::string folder = save_checkpoint(store_, engine_, config_, state_);
   saved_step_ = state_.step;
   watch_.saved(state_.step);

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/timer.h"
 #include "train/checkpoint.h"
 #include "train/metrics.h"
 #include "train/progress.h"
@@ -65,8 +66,11 @@ class Trainer {
   bool validate_during_training();
   bool finish();
   void save();
+  // Of the run: with those of its earlier processes.
+  double seconds_so_far() const { return earlier_seconds_ + timer_.seconds(); }
   bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
 
+  const Timer timer_;  // before all that takes time
   const RunConfig config_;
   Communicator& communicator_;
   TokenStream train_tokens_;
@@ -76,6 +80,7 @@ class Trainer {
   StallWatch watch_;
   CheckpointStore store_;
   RunState state_;
+  double earlier_seconds_ = 0;  // up to the checkpoint that was resumed from
   int64_t saved_step_ = -1;
   bool prepared_ = false;                // to write into the run directory
   bool complete_ = false;                // before this process began

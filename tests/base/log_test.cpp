@@ -43,16 +43,44 @@ TEST_F(Log, FileGetsMessagesAtOnceAndIsAppendedTo) {
   EXPECT_THAT(read(path), HasSubstr("warning second"));
 }
 
-TEST_F(Log, QuietKeepsWarningsAndErrors) {
+TEST_F(Log, QuietSilencesTheTerminalOnly) {
   const std::string path = folder_ / "log.txt";
+  ::testing::internal::CaptureStderr();
   init_logging(true);
   log_to_file(path);
   spdlog::info("chatter");
   spdlog::warn("careful");
   spdlog::error("broken");
-  EXPECT_THAT(read(path), Not(HasSubstr("chatter")));
-  EXPECT_THAT(read(path), HasSubstr("careful"));
-  EXPECT_THAT(read(path), HasSubstr("broken"));
+  const std::string shown = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(shown, Not(HasSubstr("chatter")));
+  for (const char* message : {"careful", "broken"}) EXPECT_THAT(shown, HasSubstr(message));
+  for (const char* message : {"chatter", "careful", "broken"}) {
+    EXPECT_THAT(read(path), HasSubstr(message));
+  }
+}
+
+TEST_F(Log, HalfALineIsEnded) {
+  const std::string path = folder_ / "log.txt";
+  std::ofstream(path) << "whole\nha";
+  init_logging(true);
+  log_to_file(path);
+  spdlog::info("new");
+  EXPECT_THAT(read(path), HasSubstr("whole\nha\n2"));  // the year
+  init_logging(true);
+  log_to_file(path);
+  spdlog::info("newer");
+  EXPECT_THAT(read(path), Not(HasSubstr("\n\n")));
+}
+
+TEST_F(Log, SomeMessagesAreForFilesOnly) {
+  const std::string path = folder_ / "log.txt";
+  ::testing::internal::CaptureStderr();
+  init_logging(false);
+  log_in_files("too early");
+  log_to_file(path);
+  log_in_files("step {1}");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_THAT(read(path), HasSubstr("info step {1}"));
 }
 
 TEST_F(Log, AFileThatCannotBeOpenedIsNamed) {

@@ -148,6 +148,24 @@ TEST_F(TrainTest, ARunGoesOnWhenNobodyReadsItsMessages) {
   EXPECT_EQ(metrics(out(), "final").size(), 1u);
 }
 
+// The last step is checkpointed before the final validation: what comes after counts too, as does
+// what came before a resumption.
+TEST_F(TrainTest, WallTimeCountsAllOfTheRun) {
+  const auto wall = [&] { return metrics(out(), "final").at(0)["wall_s"].get<double>(); };
+  const auto saved = [&](const std::string& step) {
+    const Json run = Json::parse(read_file("run/checkpoints/step_" + step + "/run.json"));
+    return run["state"]["seconds"].get<double>();
+  };
+  ASSERT_EQ(train().exit_code, 0);
+  double steps = 0;
+  for (const Json& step : metrics(out(), "train")) steps += step["step_ms"].get<double>() / 1e3;
+  EXPECT_GT(saved("00000024"), steps);
+  EXPECT_GT(wall(), saved("00000024"));
+  ASSERT_EQ(train({"--resume", "--set", "train.steps=26"}).exit_code, 0);
+  EXPECT_GT(wall(), saved("00000026"));
+  EXPECT_GT(saved("00000026"), saved("00000024"));
+}
+
 TEST_F(TrainTest, EvalRepeatsTheFinalLoss) {
   ASSERT_EQ(train().exit_code, 0);
   const ProcessResult result = dashlm({"eval", out(), "--json", "--device", "cpu"});

@@ -1,5 +1,6 @@
 #include "support/process.h"
 
+#include <pty.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,32 @@ ProcessResult Process::wait() {
 
 ProcessResult run(const std::vector<std::string>& command, const std::function<void()>& prepare) {
   return Process(command, prepare).wait();
+}
+
+std::string run_on_terminal(const std::vector<std::string>& command, int columns,
+                            const std::function<void()>& prepare) {
+  int screen = -1, terminal = -1;
+  const winsize size = {24, static_cast<unsigned short>(columns), 0, 0};
+  if (openpty(&screen, &terminal, nullptr, nullptr, &size) != 0) {
+    throw std::runtime_error("no pseudo-terminal");
+  }
+  Process process(command, [&] {
+    dup2(terminal, STDERR_FILENO);
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    unsetenv("COLUMNS");
+    if (prepare) prepare();
+  });
+  close(terminal);
+  std::string shown;
+  char buffer[4096];
+  for (ssize_t n;
+       (n = read(screen, buffer, sizeof buffer)) > 0;) {  // an error once all have closed
+    shown.append(buffer, static_cast<size_t>(n));
+  }
+  close(screen);
+  if (process.wait().exit_code != 0) throw std::runtime_error("failed:\n" + shown);
+  return shown;
 }
 
 }  // namespace dashlm::testing

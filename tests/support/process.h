@@ -39,4 +39,9 @@ class Process {
 ProcessResult run(const std::vector<std::string>& command,
                   const std::function<void()>& prepare = {});
 
+// What a program writes to its standard error when that is a terminal `columns` wide. It must end
+// by itself with exit code 0.
+std::string run_on_terminal(const std::vector<std::string>& command, int columns,
+                            const std::function<void()>& prepare = {});
+
 }  // namespace dashlm::testing
