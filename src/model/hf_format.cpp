@@ -90,8 +90,11 @@ std::vector<HfTensor> hf_tensors(const ModelConfig& config, const ParameterLayou
   return tensors;
 }
 
-std::string hf_config_text(const ModelConfig& config, DType type) {
-  const nlohmann::ordered_json json = {
+std::string hf_config_text(const ModelConfig& config, DType type, int32_t bos, int32_t eos) {
+  // Without an explicit null transformers takes 1 and 2, which may be ordinary tokens.
+  using Json = nlohmann::ordered_json;
+  const auto token = [](int32_t id) { return id < 0 ? Json() : Json(id); };
+  const Json json = {
       {"architectures", {"LlamaForCausalLM"}},
       {"model_type", "llama"},
       {"hidden_act", "silu"},
@@ -108,8 +111,8 @@ std::string hf_config_text(const ModelConfig& config, DType type) {
       {"attention_bias", false},
       {"mlp_bias", false},
       {"initializer_range", config.init_std},
-      {"bos_token_id", 1},
-      {"eos_token_id", 2},
+      {"bos_token_id", token(bos)},
+      {"eos_token_id", token(eos)},
       {"torch_dtype", type == DType::bf16 ? "bfloat16" : "float32"},
   };
   return json.dump(2) + "\n";

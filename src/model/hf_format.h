@@ -28,7 +28,8 @@ struct HfTensor {
 // Every parameter, in an order that covers the flat allocation from start to end.
 std::vector<HfTensor> hf_tensors(const ModelConfig& config, const ParameterLayout& layout);
 
-// The config.json that transformers reads, as JSON text, for weights of type f32 or bf16.
-std::string hf_config_text(const ModelConfig& config, DType type = DType::f32);
+// The config.json that transformers reads, as JSON text, for weights of type f32 or bf16. `bos` and
+// `eos` are the tokenizer's, -1 where there is none.
+std::string hf_config_text(const ModelConfig& config, DType type, int32_t bos, int32_t eos);
 
 }  // namespace dashlm

@@ -260,7 +260,7 @@ void RunState::describe(Schema& s) {
 }
 
 std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunConfig& config,
-                            const RunState& state) {
+                            const RunState& state, const HfTokenizer& tokenizer) {
   Communicator& communicator = engine.communicator();
   const int rank = communicator.rank();
   engine.settle();
@@ -277,7 +277,9 @@ std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunCon
     run["state"] = write_config([&](Schema& s) { copy.describe(s); });
     run["config"] = parse_json(run_config_text(config), "config");
     part.write_text("run.json", run.dump(2) + "\n");
-    part.write_text("config.json", hf_config_text(config.model, engine.weights().dtype));
+    part.write_text("config.json", hf_config_text(config.model, engine.weights().dtype,
+                                                  tokenizer.bos, tokenizer.eos));
+    for (const auto& [name, content] : tokenizer.files) part.write_text(name, content);
   }
 
   std::string final_folder;

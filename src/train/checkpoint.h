@@ -4,6 +4,8 @@
 //   model.safetensors      the weights the model computes with, in their type, under Hugging Face
 //                          names (src/model/hf_format.h)
 //   config.json            what transformers needs to load them
+//   tokenizer.model        the run's tokenizer, if it has one, with the files beside it that
+//                          transformers needs (src/model/hf_tokenizer.h)
 //   optimizer.safetensors  the optimizer's state, named by block; and the f32 weights of each block
 //                          where those of the model are rounded
 //   run.json               RunState and the resolved configuration
@@ -17,6 +19,7 @@
 #include <string>
 
 #include "io/checkpoint_store.h"
+#include "model/hf_tokenizer.h"
 #include "train/engine.h"
 
 namespace dashlm {
@@ -37,9 +40,9 @@ struct RunState {
   void describe(Schema& schema);
 };
 
-// Returns the folder written.
+// Returns the folder written. `tokenizer`: the run's, or an empty one; rank 0's counts.
 std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunConfig& config,
-                            const RunState& state);
+                            const RunState& state, const HfTokenizer& tokenizer);
 
 // Restores the engine from `folder`. Throws when it was written by a run whose model, optimizer or
 // training data differ from `config` and `data_fingerprint`, naming what differs, or when it is

@@ -12,6 +12,7 @@
 #include "dist/launch.h"
 #include "ops/cpu_kernels.h"
 #include "train/agreement.h"
+#include "train/run_tokenizer.h"
 #include "train/thread_use.h"
 #include "train/validation.h"
 
@@ -124,6 +125,7 @@ void Trainer::begin(RunStart start) {
   load(folder, start);
   if (!complete_) describe_run();
   if (complete_ || !leads()) return;
+  tokenizer_ = tokenizer_of_run(config_, train_tokens_);
   write_text_file(config_.out + "/config.json", run_config_text(config_));
   metrics_ = std::make_unique<MetricsLog>(config_.out + "/metrics.jsonl", state_.step);
   progress_ =
@@ -372,7 +374,7 @@ void Trainer::save() {
   if (saved_step_ == state_.step) return;
   watch_.enter("the checkpoint after the end", state_.step);
   state_.seconds = seconds_so_far();
-  const std::string folder = save_checkpoint(store_, engine_, config_, state_);
+  const std::string folder = save_checkpoint(store_, engine_, config_, state_, tokenizer_);
   saved_step_ = state_.step;
   watch_.saved(state_.step);
   spdlog::info("checkpoint {}", folder);

@@ -86,6 +86,7 @@ class Trainer {
   bool complete_ = false;                // before this process began
   bool stop_asked_ = false;              // by a signal to any rank, when the ranks last spoke
   std::unique_ptr<DirectoryLock> lock_;  // one run a run directory; of rank 0, like what follows
+  HfTokenizer tokenizer_;                // for the checkpoints
   std::optional<FinalResult> result_;    // of an earlier process that came to the end
   std::unique_ptr<MetricsLog> metrics_;
   std::unique_ptr<Progress> progress_;

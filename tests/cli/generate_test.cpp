@@ -31,6 +31,18 @@ class GenerateTest : public RunTest {
     write_config(config);
     const ProcessResult trained = train();
     ASSERT_EQ(trained.exit_code, 0) << trained.errors;
+    config_ = config;
+  }
+
+  // A short run of its own; the config.json of its checkpoint, for transformers.
+  Json exported_by_run(const std::string& name, const std::string& messages = "") const {
+    const ProcessResult result = train({"--out", path(name), "--set", "train.steps=1"});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_NE(result.errors.find(messages), std::string::npos) << result.errors;
+    return Json::parse(read_file(name + "/checkpoints/step_00000001/config.json"));
+  }
+  bool exported(const std::string& run_and_file) const {
+    return std::filesystem::exists(path(run_and_file));
   }
 
   std::string generate(const std::vector<std::string>& extra) const {
@@ -41,6 +53,8 @@ class GenerateTest : public RunTest {
     EXPECT_EQ(result.exit_code, 0) << result.errors;
     return result.output;
   }
+
+  Json config_;
 };
 
 TEST_F(GenerateTest, WritesWhatItLearned) {
@@ -53,6 +67,54 @@ TEST_F(GenerateTest, WritesWhatItLearned) {
   EXPECT_EQ(one, generate({"--seed", "1", "--temperature", "2", "--threads", "1"}));
   EXPECT_NE(one, generate({"--seed", "2", "--temperature", "2"}));
   EXPECT_EQ(generate({"--temperature", "2", "--top-k", "1"}), generate({"--temperature", "0"}));
+}
+
+// What transformers needs; tests/hf_check.py asks it.
+TEST_F(GenerateTest, CheckpointsCarryTheTokenizer) {
+  const std::string folder = "run/checkpoints/step_00000120/";
+  EXPECT_EQ(read_file(folder + "tokenizer.model"), read_file("tokens/tokenizer.model"));
+  const Json model = Json::parse(read_file(folder + "config.json"));
+  EXPECT_EQ(model["bos_token_id"], 1);
+  EXPECT_EQ(model["eos_token_id"], 2);
+  const Json tokenizer = Json::parse(read_file(folder + "tokenizer_config.json"));
+  EXPECT_EQ(tokenizer["add_bos_token"], true);
+  EXPECT_EQ(tokenizer["model_max_length"], 32);
+  const std::string manifest = read_file(folder + "manifest.json");
+  for (const char* name : {"tokenizer.model", "tokenizer.json", "tokenizer_config.json"}) {
+    EXPECT_NE(manifest.find(std::string(name) + '"'), std::string::npos) << name;
+  }
+}
+
+TEST_F(GenerateTest, BosComesBeforeATextIfItDoesInTheData) {
+  ASSERT_EQ(dashlm({"tokenize", path("text.jsonl"), "--tokenizer", path("tokens/tokenizer.model"),
+                    "--no-bos", "--out", path("bare")})
+                .exit_code,
+            0);
+  config_["data"]["train"] = path("bare") + "/train_*.bin";
+  write_config(config_);
+  EXPECT_EQ(exported_by_run("one")["bos_token_id"], 1);
+  const Json tokenizer =
+      Json::parse(read_file("one/checkpoints/step_00000001/tokenizer_config.json"));
+  EXPECT_EQ(tokenizer["add_bos_token"], false);
+}
+
+// Training does not need one. transformers would take 1 and 2 if nothing were said.
+TEST_F(GenerateTest, WithoutATokenizerNoTokenIsSpecial) {
+  const auto expect_none = [&](const std::string& name, const std::string& messages) {
+    const Json model = exported_by_run(name, messages);
+    EXPECT_TRUE(model.contains("bos_token_id") && model["bos_token_id"].is_null());
+    EXPECT_TRUE(model.contains("eos_token_id") && model["eos_token_id"].is_null());
+    EXPECT_FALSE(exported(name + "/checkpoints/step_00000001/tokenizer_config.json"));
+  };
+  config_["data"]["tokenizer"] = "";
+  write_config(config_);
+  expect_none("none", "");
+  config_["data"]["tokenizer"] = path("tokens/tokenizer.model");
+  config_["model"]["vocab_size"] = 290;  // tokens that no shard of raw numbers has
+  config_["data"]["train"] = path("train_*.bin");
+  config_["data"]["val"] = path("val.bin");
+  write_config(config_);
+  expect_none("small", "has 300 tokens, but model.vocab_size = 290");
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+#include "train/run_tokenizer.h"
+
+#include <filesystem>
+
+#include "base/log.h"
+#include "config/config.h"
+#include "data/tokenizer.h"
+#include "io/file.h"
+#include "train/run_directory.h"
+
+namespace dashlm {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// Whether `dashlm tokenize` was told to leave out bos; other tools do not say.
+bool is_without_bos(const std::string& shard) {
+  const std::string path = folder_of(shard) + "/dataset.json";
+  if (!is_file(path)) return false;
+  const Json json = Json::parse(read_text_file(path), nullptr, /*allow_exceptions=*/false);
+  return json.is_object() && json.contains("bos") && json["bos"] == false;
+}
+
+}  // namespace
+
+HfTokenizer tokenizer_of_run(const RunConfig& config, const TokenStream& training_data) {
+  const std::string own = config.out + "/tokenizer.model";
+  const std::string path = is_file(own) ? own : config.data.tokenizer;
+  if (path.empty()) return {};
+  if (!is_file(path)) {
+    spdlog::warn("data.tokenizer '{}' does not exist, so checkpoints will have no tokenizer", path);
+    return {};
+  }
+  if (const int64_t size = Tokenizer(path).vocab_size(); size > config.model.vocab_size) {
+    spdlog::warn(
+        "the tokenizer '{}' has {} tokens, but model.vocab_size = {}: it is not of this model, so "
+        "checkpoints will have no tokenizer",
+        path, size, config.model.vocab_size);
+    return {};
+  }
+  const bool adds_bos = !is_without_bos(training_data.shards().front().path);
+  return make_hf_tokenizer(path, adds_bos, config.model.seq_len);
+}
+
+}  // namespace dashlm
