@@ -155,8 +155,8 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
             "or restore the value",
             folder, key, before.dump(), value.dump());
     if (warn && !is_harmless(key)) {
-      spdlog::warn("resuming with {} = {}, which was {} when the checkpoint was written", key,
-                   value.dump(), before.dump());
+      spdlog::warn("resuming with {} = {}, which was {} in '{}'", key, value.dump(), before.dump(),
+                   folder);
     }
   });
 }
@@ -237,6 +237,29 @@ void load_state(const std::string& folder, Engine& engine) {
   require_no_others(engine.communicator(), files, names);
 }
 
+// Which tensors a state has, and of what shape, is decided by the optimizer's settings.
+void load_state(const std::string& folder, Engine& engine, const Json& saved,
+                const RunConfig& config) {
+  try {
+    load_state(folder, engine);
+  } catch (const Error& error) {
+    const Json now = parse_json(run_config_text(config), "config");
+    std::string changed;
+    for_differences(
+        saved["optimizer"], now["optimizer"],
+        [&](const std::string& key, const Json& before, const Json& value) {
+          changed += fmt::format("; {} = {}, the config has {}", key, before.dump(), value.dump());
+        },
+        "optimizer.");
+    if (changed.empty() || error.code() != ExitCode::bad_input) throw;
+    throw Error(error.code(),
+                fmt::format("cannot resume from '{}': its optimizer had other settings, and "
+                            "therefore another state{}; restore the value, or give the run another "
+                            "--out ({})",
+                            folder, changed, error.what()));
+  }
+}
+
 // Rounded if the tensor is bf16.
 void upload_as(Device& device, const Tensor& tensor, const std::vector<float>& values) {
   if (tensor.dtype == DType::f32) return device.upload(tensor.data, values.data(), tensor.bytes());
@@ -307,8 +330,12 @@ RunState restore_checkpoint(const std::string& folder, Engine& engine, const Run
   if (warn) warn_of_consequences(run["config"], config, state, run_json_path(folder));
   load_weights(folder, config.model, engine.layout(), engine.device(), engine.staging());
   engine.weights_were_set();
-  load_state(folder, engine);
+  load_state(folder, engine, run["config"], config);
   return state;
+}
+
+void compare_with_config_of_run(const std::string& path, const RunConfig& config) {
+  compare_configs(path, parse_json(read_text_file(path), path), config, /*warn=*/true);
 }
 
 RunState read_checkpoint_state(const std::string& folder) {

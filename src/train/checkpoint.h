@@ -51,6 +51,9 @@ std::string save_checkpoint(CheckpointStore& store, Engine& engine, const RunCon
 RunState restore_checkpoint(const std::string& folder, Engine& engine, const RunConfig& config,
                             int64_t data_fingerprint);
 
+// The same comparison with the resolved config at `path`, of a run that has no checkpoint yet.
+void compare_with_config_of_run(const std::string& path, const RunConfig& config);
+
 // How far a checkpoint's run had come.
 RunState read_checkpoint_state(const std::string& folder);
 // The configuration a checkpoint was written with.

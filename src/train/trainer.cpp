@@ -142,6 +142,8 @@ void Trainer::load(const std::string& folder, RunStart start) {
     if (!complete_) spdlog::info("resuming after step {} from {}", state_.step, folder);
   } else if (!complete_) {
     if (start != RunStart::anew) {
+      const std::string begun_with = config_.out + "/config.json";
+      if (leads() && fs::exists(begun_with)) compare_with_config_of_run(begun_with, config_);
       spdlog::info("'{}' holds no checkpoint yet: starting from the beginning", config_.out);
     }
     engine_.initialize();

@@ -223,6 +223,43 @@ TEST_F(ResumeTest, AnotherModelVocabularyOptimizerOrDataIsRefused) {
   const ProcessResult warned = train({"--resume", "--set", "train.lr=0.02"});
   EXPECT_EQ(warned.exit_code, 0);
   EXPECT_NE(warned.errors.find("train.lr = 0.02, which was 0.01"), std::string::npos)
+// It is held to what it was begun with all the same.
+TEST_F(ResumeTest, WithoutACheckpointTheConfigIsComparedToo) {
+  ASSERT_EQ(train().exit_code, 0);
+  const auto kill_early = [&] {
+    fs::remove_all(out() + "/checkpoints");
+    fs::create_directories(out() + "/checkpoints");
+    write_file("run/metrics.jsonl", "");
+  };
+  kill_early();
+  const std::string before = read_file("run/config.json");
+  const ProcessResult refused = train({"--resume", "--set", "model.n_layer=3"});
+  EXPECT_EQ(refused.exit_code, 1) << refused.errors;
+  EXPECT_NE(refused.errors.find("run/config.json': it has model.n_layer = 2, the config has 3"),
+            std::string::npos)
+      << refused.errors;
+  EXPECT_EQ(read_file("run/config.json"), before);
+  const ProcessResult warned = train({"--resume", "--set", "train.lr=0.02"});
+  EXPECT_EQ(warned.exit_code, 0) << warned.errors;
+  EXPECT_NE(warned.errors.find("train.lr = 0.02, which was 0.01"), std::string::npos)
+      << warned.errors;
+}
+
+TEST_F(ResumeTest, AnotherStateOfTheOptimizerIsPutDownToItsSettings) {
+  Json config = default_config();
+  config["optimizer"] = {{"type", "dash"}, {"block_size", 10}};
+  write_config(config);
+  ASSERT_EQ(train().exit_code, 0);
+  for (const char* key : {"lr_scale=[\"embed=0\"]", "block_size=12", "momentum=0.5"}) {
+    const ProcessResult result =
+        train({"--resume", "--set", "train.steps=25", "--set", "optimizer." + std::string(key)});
+    EXPECT_EQ(result.exit_code, 1) << result.errors;
+    const std::string name =
+        "; optimizer." + std::string(key).substr(0, std::string(key).find('='));
+    EXPECT_NE(result.errors.find(name + " = "), std::string::npos) << result.errors;
+  }
+}
+
       << warned.errors;
 }
 
