@@ -57,6 +57,7 @@ Dash::Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& we
     state.factors = arena.take("factors", {count, stack.size, stack.size});
     state.roots = arena.take("roots", {count, stack.size, stack.size});
     state.first_report = reports;
+    state.reported.assign(static_cast<size_t>(count), 0);
     reports += count;
     for (const Factor& factor : stack.factors) {
       state.ids.push_back(2 * blocks_.blocks()[factor.block].id + (factor.right ? 1 : 0));
@@ -223,8 +224,9 @@ void Dash::refresh_phase(Context& context, int64_t phase, int64_t update) {
 }
 
 void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {
-  const FactorState& state = factor_stacks_[range.stack];
+  FactorState& state = factor_stacks_[range.stack];
   const auto first = static_cast<size_t>(range.first), count = static_cast<size_t>(range.count);
+  if (!context.planning()) std::fill_n(state.reported.begin() + range.first, range.count, 1);
   const Tensor factors = state.factors.rows(range.first, range.count);
   const Tensor roots = state.roots.rows(range.first, range.count);
   inverse_root_->compute(

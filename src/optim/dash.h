@@ -46,6 +46,9 @@ class Dash final : public Optimizer {
     Tensor factors;            // (S, n, n): L and R
     Tensor roots;              // (S, n, n): L̄ and R̄
     int64_t first_report = 0;  // where its S entries of reports_ begin
+    // (S): whether those say something. Checkpoints hold roots, but no more about them than how
+    // often they failed.
+    std::vector<char> reported;
     std::vector<int64_t> ids;  // (S): of each factor, whatever the stacking and the rank
   };
 

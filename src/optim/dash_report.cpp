@@ -130,17 +130,22 @@ std::vector<BlockStatistics> Dash::statistics(Context& context) const {
       scale.add(report.scale);
       condition.add(report.condition);
     }
-    groups.push_back({fmt::format("factors {}", blocks_.factor_stacks()[i].size),
-                      {{"count", steps.count},
-                       {"factor_norm", typical_norm(context, state.factors)},
-                       {"root_norm", typical_norm(context, state.roots)},
-                       {"steps_mean", steps.mean()},
-                       {"residual_max", residual.highest},
-                       {"scale_min", scale.lowest},
-                       {"scale_max", scale.highest},
-                       {"condition_max", condition.highest},
-                       {"out_of_steps", out_of_steps},
-                       {"failed", failed}}});
+    BlockStatistics group = {fmt::format("factors {}", blocks_.factor_stacks()[i].size),
+                             {{"count", steps.count},
+                              {"factor_norm", typical_norm(context, state.factors)},
+                              {"root_norm", typical_norm(context, state.roots)}}};
+    const bool reported = std::all_of(state.reported.begin(), state.reported.end(),
+                                      [](char known) { return known != 0; });
+    if (reported) {
+      group.values.insert(group.values.end(), {{"steps_mean", steps.mean()},
+                                               {"residual_max", residual.highest},
+                                               {"scale_min", scale.lowest},
+                                               {"scale_max", scale.highest},
+                                               {"condition_max", condition.highest},
+                                               {"out_of_steps", out_of_steps},
+                                               {"failed", failed}});
+    }
+    groups.push_back(std::move(group));
   }
   return groups;
 }

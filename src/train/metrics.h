@@ -6,7 +6,9 @@
 //   eval   step, val_loss, val_ppl, tokens
 //   final  step, val_loss, val_ppl, tokens, wall_s
 //   blocks step, group, and figures about a group of blocks (optimizer.statistics_every); with
-//          several ranks also rank, whose blocks these are
+//          several ranks also rank, whose blocks these are; those about the computation of roots
+//          (steps_mean and what follows) are missing until this process has computed every root of
+//          the group: a resumed run has them from the end of its first optimizer.frequency steps
 //
 // Losses are in nats per target token, tokens are those trained on so far. wall_s is the wall time
 // of the run's processes added up, from reading the data to the final validation, with all
