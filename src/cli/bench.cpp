@@ -91,6 +91,7 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
   const double step = median(step_s);
   const auto tokens = static_cast<double>(batch.step_targets);
   Json result = described_machine(device->description());
+  // Tokens are those of all ranks; times, GFLOP/s and the peak beside them are rank 0's.
   result.update({{"ranks", communicator.size()},
                  {"parameters", engine.layout().elements()},
                  {"step_ms", 1e3 * step},
@@ -98,10 +99,13 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
                  {"optimizer_ms", 1e3 * median(update_s)},
                  {"communication_ms", median(communication_ms)},
                  {"tokens_per_s", tokens / step},
-                 {"gflops", median(rates) / 1e9},
+                 {"tokens_per_s_per_rank", tokens / step / communicator.size()},
+                 {"gflops_per_rank", median(rates) / 1e9},
                  {"sgemm_peak_gflops", median(peaks) / 1e9},
                  {"ratio_to_peak", median(ratios)}});
   if (const double mfu = engine.utilisation(step); mfu > 0) result["mfu"] = mfu;
+  if (decomposes(config.optimizer))
+    result["flops"] = "with 4n^3 for a decomposition, by convention";
   print(result, options.json);
   return 0;
 }
@@ -130,7 +134,7 @@ void bench_data(const BenchOptions& options) {
 }
 
 void add_bench(CLI::App& bench, const char* name, const char* help, int64_t steps,
-               void (*run)(const BenchOptions&)) {
+               void (*run)(const BenchOptions&), const char* json_help = "as one line of JSON") {
   auto options = std::make_shared<BenchOptions>();
   options->steps = steps;
   CLI::App* command = bench.add_subcommand(name, help);
@@ -141,7 +145,7 @@ void add_bench(CLI::App& bench, const char* name, const char* help, int64_t step
   command->add_option("--steps", options->steps, "steps to time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_flag("--json", options->json, "as one line of JSON");
+  command->add_flag("--json", options->json, json_help);
   command->callback([options, run, command] {
     if (command->get_name() != "step") require_one_process("bench " + command->get_name());
     run(*options);
@@ -155,6 +159,11 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
+bool decomposes(const OptimizerConfig& config) {
+  return config.type != OptimizerType::adamw &&
+         config.dash.inverse_root.type() == InverseRootType::evd;
+}
+
 Json described_machine(const std::string& device) {
   return {{"device", device}, {"cpu_kernels", cpu_kernels_json()}};
 }
@@ -162,9 +171,12 @@ Json described_machine(const std::string& device) {
 void add_bench_command(CLI::App& app) {
   CLI::App* bench = app.add_subcommand("bench", "measure speed");
   bench->require_subcommand(1);
-  add_bench(*bench, "step", "a training step on random tokens, and the SGEMM peak", 10, bench_step);
+  add_bench(*bench, "step",
+            "a training step on random tokens: tokens/s of all ranks, the other figures of rank 0, "
+            "beside its own SGEMM peak",
+            10, bench_step);
   add_bench(*bench, "optimizer", "an update of dash or shampoo by phase, for each stacking", 5,
-            bench_optimizer);
+            bench_optimizer, "as JSON: a line for the machine, then one for each stacking");
   add_bench_roots(*bench);
   add_bench(*bench, "data", "the data loader alone", 1000, bench_data);
 }

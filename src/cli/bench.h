@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/config.h"
+#include "optim/optimizer_config.h"
 
 namespace CLI {
 class App;
@@ -21,6 +22,9 @@ struct BenchOptions {
 };
 
 double median(std::vector<double> values);
+// Whether an update makes eigen-decompositions, whose FLOPs nobody can count: how many there are
+// depends on the matrix.
+bool decomposes(const OptimizerConfig& config);
 // What the figures of a benchmark are of: "device", and "cpu_kernels" as `dashlm devices` has them.
 Json described_machine(const std::string& device);
 
