@@ -178,7 +178,7 @@ sanitizer() {
   cat >"$out/step.json" <<JSON
 {
   "model": {"n_layer": 1, "d_model": 64, "n_head": 2, "n_kv_head": 1, "d_ff": 72, "vocab_size": 61, "seq_len": 33},
-  "data": {"train": "$out/tokens.bin"},
+  "data": {"train": "tokens.bin"},
   "train": {"steps": 2, "batch": 3, "micro_batch": 2, "precision": "bf16"},
   "eval": {"every": 0, "final": false},
   "checkpoint": {"every": 0},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -15,20 +16,14 @@ using Json = nlohmann::ordered_json;
 // Calls describe() on the struct in question: [&](Schema& s) { config.describe(s); }
 using Describe = std::function<void(Schema&)>;
 
-// Parses a JSON file (comments allowed). "extends": "other.json" (relative to the file, or a list
-// of such names) is replaced by the named files, this file's keys winning; an object of another
-// "type" is replaced as a whole, since its keys are others. Errors name file, line and column.
-Json load_config_json(const std::string& path);
-
-// Parses one JSON text; `source` names it in errors.
-Json parse_json(const std::string& text, const std::string& source);
-
-// Sets one value from "section.key=value". The value is JSON, or else taken as a string; what
-// begins as an object or a list must be valid.
-void apply_override(Json& json, const std::string& assignment);
+// Parses one JSON text; `source` names it in errors, which give line and column. `lines`, if given,
+// receives the line of each key by dotted path.
+Json parse_json(const std::string& text, const std::string& source,
+                std::map<std::string, int64_t>* lines = nullptr);
 
 // Fills the described fields from `json`; keys that are absent keep their defaults. Throws on an
-// unknown key (naming the nearest known one), a wrong type or a value out of range.
+// unknown key (naming the nearest known one), a wrong type or a value out of range. `source` names
+// it in errors; relative paths in it are relative to the current folder.
 void read_config(const Json& json, const std::string& source, const Describe& describe);
 
 // The described fields with their present values.
@@ -38,7 +33,8 @@ Json write_config(const Describe& describe);
 enum class TableStyle { text, markdown };
 std::string config_table(const Describe& describe, TableStyle style);
 
-// Calls differ(key, old, new) for each value in which two JSON objects differ, by dotted path.
+// Calls differ(key, old, new) for each value in which two JSON objects differ, by dotted path; of
+// objects of different types for the "type" alone, since their other keys cannot be compared.
 void for_differences(
     const Json& old_json, const Json& new_json,
     const std::function<void(const std::string&, const Json&, const Json&)>& differ,
@@ -46,5 +42,7 @@ void for_differences(
 
 // The candidate with the smallest edit distance to `word`, or "" when none is near.
 std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates);
+// Letters to insert, remove or replace to make one of the other.
+size_t edit_distance(const std::string& a, const std::string& b);
 
 }  // namespace dashlm

@@ -6,13 +6,28 @@
 
 #include "base/error.h"
 #include "config/config.h"
+#include "config/known_keys.h"
+#include "config/layers.h"
+#include "config/paths.h"
 
 namespace dashlm {
 namespace {
 
+// "at least 1 and at most 9", without the bounds that are only those of the type.
+template <class T>
+std::string range_text(const Range<T>& range) {
+  const bool below = range.min != Range<T>{}.min, above = range.max != Range<T>{}.max;
+  return fmt::format("{}{}{}", below ? fmt::format("at least {}", range.min) : "",
+                     below && above ? " and " : "",
+                     above ? fmt::format("at most {}", range.max) : "");
+}
+
 class Reader final : public Schema {
  public:
-  Reader(const Json& json, const std::string& source) : source_(source) { push(json, ""); }
+  Reader(ConfigLayers& layers, const Describe* describe_new)
+      : layers_(layers), describe_new_(describe_new) {
+    levels_.push_back({&layers.json, "", {}, ""});
+  }
 
   void field(const char* key, int64_t& value, const char*, Range<int64_t> range) override {
     const Json* json = find(key);
@@ -57,16 +72,27 @@ class Reader final : public Schema {
     }
   }
 
-  // Throws if the object that is open at the top holds a key nobody asked for.
+  void path(const char* key, std::string& value, const char* help) override {
+    field(key, value, help);
+    if (levels_.back().json->contains(key)) resolve(key, value, false);
+  }
+
+  void path(const char* key, std::vector<std::string>& value, const char* help) override {
+    field(key, value, help);
+    if (!levels_.back().json->contains(key)) return;
+    for (std::string& item : value) resolve(key, item, true);
+  }
+
+  // Throws for the first of the keys that nobody asked for, unless it may be dropped.
   void finish() {
-    const Level& level = levels_.back();
-    for (const auto& [key, unused] : level.json->items()) {
-      if (std::find(level.known.begin(), level.known.end(), key) != level.known.end()) continue;
-      const std::string near = nearest_word(key, level.known);
-      fail_input("{}: unknown key \"{}\"{}; `dashlm config` lists all keys", source_,
-                 level.prefix + key, near.empty() ? "" : "; did you mean \"" + near + "\"?");
+    note_unknown();
+    if (unknown_.empty()) return;
+    KnownKeys known;
+    if (describe_new_) known = known_keys(*describe_new_);
+    for (const std::string& path : known_) known.try_emplace(path);
+    for (const Unknown& key : unknown_) {
+      if (!drop(key, known)) fail_unknown(key, known);
     }
-    levels_.pop_back();
   }
 
  protected:
@@ -77,33 +103,92 @@ class Reader final : public Schema {
     if (!json->is_string()) wrong_type(key, "a string", *json);
     const auto text = json->get<std::string>();
     const auto found = std::find(names.begin(), names.end(), text);
-    require(found != names.end(), "{}: \"{}\" is \"{}\", but must be one of {}", source_,
-            path_of(key), text, fmt::join(names, ", "));
+    if (found == names.end()) {
+      const std::string near = nearest_word(text, names);
+      fail_input("{}: \"{}\" is \"{}\", but must be one of {}{}", where(key), path_of(key), text,
+                 fmt::join(names, ", "), near.empty() ? "" : "; did you mean " + near + "?");
+    }
     index = static_cast<size_t>(found - names.begin());
+    if (key == std::string("type")) levels_.back().type = text;
   }
 
   void open(const char* key, const char*) override {
     static const Json empty = Json::object();
     const Json* json = find(key);
     if (json && !json->is_object()) wrong_type(key, "an object", *json);
-    push(json ? *json : empty, path_of(key) + ".");
+    levels_.push_back({json ? json : &empty, path_of(key) + ".", {}, ""});
   }
 
-  void close() override { finish(); }
+  void close() override {
+    note_unknown();
+    levels_.pop_back();
+  }
 
  private:
   struct Level {
     const Json* json;
     std::string prefix;
     std::vector<std::string> known;
+    std::string type;  // that the layers chose; "" for the default
+  };
+  struct Unknown {
+    std::string path, object, type;  // in the object that is of that type
   };
 
-  void push(const Json& json, std::string prefix) { levels_.push_back({&json, prefix, {}}); }
   std::string path_of(const char* key) const { return levels_.back().prefix + key; }
+  std::string where(const char* key) const { return layers_.origin_of(path_of(key)).where(); }
+
+  void resolve(const char* key, std::string& value, bool pattern) {
+    const std::string what = fmt::format("{}: \"{}\"", where(key), path_of(key));
+    value = resolve_path(value, layers_.origin_of(path_of(key)).folder, what, pattern);
+  }
+
+  void note_unknown() {
+    const Level& level = levels_.back();
+    for (const auto& [key, unused] : level.json->items()) {
+      if (std::find(level.known.begin(), level.known.end(), key) != level.known.end()) continue;
+      unknown_.push_back({level.prefix + key, level.prefix, level.type});
+    }
+  }
+
+  // A key that another type has, from a layer before the one that chose the type, is as little a
+  // mistake as a whole object of another type would be.
+  bool drop(const Unknown& key, const KnownKeys& known) {
+    const auto found = known.find(key.path);
+    if (found == known.end() || key.type.empty()) return false;
+    const Origin &own = layers_.origin_of(key.path), &type = layers_.origin_of(key.object + "type");
+    if (own.layer >= type.layer) return false;
+    layers_.notes.push_back(fmt::format("{}: {}type = \"{}\" drops {} of {}, a key of {}",
+                                        type.where(), key.object, key.type, key.path, own.where(),
+                                        types_of(found->second)));
+    return true;
+  }
+
+  [[noreturn]] void fail_unknown(const Unknown& key, const KnownKeys& known) {
+    const std::string where = layers_.origin_of(key.path).where();
+    const bool dotted = key.path.find('.', key.object.size()) != std::string::npos;
+    require(!dotted, "{}: \"{}\" is no key: a dot opens no section; nest the objects", where,
+            key.path.substr(key.object.size()));
+    const auto same = known.find(key.path);
+    if (same != known.end() && !same->second.empty()) {
+      fail_input("{}: \"{}\" is a key of {}type {}{}; remove it or choose that type", where,
+                 key.path, key.object, types_of(same->second),
+                 key.type.empty() ? ", which is not the default"
+                                  : fmt::format(", not of \"{}\"", key.type));
+    }
+    const std::string near = nearest_key(key.path, known, known_);
+    fail_input("{}: unknown key \"{}\"{}; `dashlm config` lists all keys", where, key.path,
+               near.empty() ? "" : fmt::format("; did you mean {}?", near));
+  }
+
+  static std::string types_of(const std::vector<std::string>& types) {
+    return fmt::format("\"{}\"", fmt::join(types, "\" or \""));
+  }
 
   const Json* find(const char* key) {
     Level& level = levels_.back();
     level.known.emplace_back(key);
+    known_.push_back(level.prefix + key);
     const auto found = level.json->find(key);
     return found == level.json->end() ? nullptr : &*found;
   }
@@ -120,19 +205,24 @@ class Reader final : public Schema {
   }
 
   [[noreturn]] void wrong_type(const char* key, const char* wanted, const Json& json) {
-    fail_input("{}: \"{}\" must be {}, not {}", source_, path_of(key), wanted, json.dump());
+    fail_input("{}: \"{}\" must be {}, not {}", where(key), path_of(key), wanted, json.dump());
   }
 
   template <class T>
   void check_range(const char* key, T value, const Range<T>& range) {
-    require(value >= range.min && value <= range.max,
-            "{}: \"{}\" is {}, but must be at least {} and at most {}", source_, path_of(key),
-            value, range.min, range.max);
+    if (value >= range.min && value <= range.max) return;
+    fail_input("{}: \"{}\" is {}, but must be {}", where(key), path_of(key), value,
+               range_text(range));
   }
 
-  std::string source_;
+  ConfigLayers& layers_;
+  const Describe* describe_new_;
   std::vector<Level> levels_;
+  std::vector<std::string> known_;
+  std::vector<Unknown> unknown_;
 };
+
+}  // namespace
 
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<size_t> row(b.size() + 1);
@@ -149,8 +239,6 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-}  // namespace
-
 std::string nearest_word(const std::string& word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::max<size_t>(2, word.size() / 2) + 1;
@@ -166,7 +254,16 @@ std::string nearest_word(const std::string& word, const std::vector<std::string>
 
 void read_config(const Json& json, const std::string& source, const Describe& describe) {
   require(json.is_object(), "{}: expected a JSON object, not {}", source, json.type_name());
-  Reader reader(json, source);
+  ConfigLayers layers;
+  layers.json = json;
+  layers.origins[""].source = source;
+  Reader reader(layers, nullptr);
+  describe(reader);
+  reader.finish();
+}
+
+void read_config(ConfigLayers& layers, const Describe& describe, const Describe& describe_new) {
+  Reader reader(layers, &describe_new);
   describe(reader);
   reader.finish();
 }

@@ -12,7 +12,7 @@
 //     }
 //   };
 //
-// and every use of it is a Schema: read_config() (reader.h) fills the fields from JSON,
+// and every use of it is a Schema: read_config() (config.h) fills the fields from JSON,
 // write_config() makes JSON of them, config_table() lists them for people.
 #pragma once
 
@@ -56,6 +56,15 @@ class Schema {
   virtual void field(const char* key, bool& value, const char* help) = 0;
   virtual void field(const char* key, std::string& value, const char* help) = 0;
   virtual void field(const char* key, std::vector<std::string>& value, const char* help) = 0;
+
+  // Names of files and folders, lists of which may be patterns. Reading makes them absolute: in a
+  // file they are relative to its folder, on the command line to the current one.
+  virtual void path(const char* key, std::string& value, const char* help) {
+    field(key, value, help);
+  }
+  virtual void path(const char* key, std::vector<std::string>& value, const char* help) {
+    field(key, value, help);
+  }
 
   template <class E>
   requires std::is_enum_v<E>

@@ -69,7 +69,21 @@ class Documenter final : public Schema {
     add(key, "string or list", Json(value).dump(), help);
   }
 
-  const std::vector<Row>& rows() const { return rows_; }
+  void path(const char* key, std::string& value, const char* help) override {
+    add(key, "path", '"' + value + '"', help);
+  }
+  void path(const char* key, std::vector<std::string>& value, const char* help) override {
+    add(key, "path or list", Json(value).dump(), help);
+  }
+
+  // The keys of each section before the sections in it, under whose headings they would stand else.
+  std::vector<Row> rows() const {
+    std::vector<Row> all;
+    for (const Section& section : sections_) {
+      all.insert(all.end(), section.rows.begin(), section.rows.end());
+    }
+    return all;
+  }
 
  protected:
   void choice(const char* key, const std::vector<std::string>& names, size_t& index,
@@ -77,18 +91,16 @@ class Documenter final : public Schema {
     add(key, fmt::format("{}", fmt::join(names, ", ")), '"' + names[index] + '"', help);
   }
   void open(const char* key, const char* help) override {
-    rows_.push_back({prefix_ + key, "", "", help});
-    prefix_ += std::string(key) + ".";
+    const std::string path = sections_[open_.back()].prefix + key;
+    open_.push_back(sections_.size());
+    sections_.push_back({path + ".", {{path, "", "", help}}});
   }
-  void close() override {
-    prefix_.pop_back();
-    const size_t dot = prefix_.rfind('.');
-    prefix_.resize(dot == std::string::npos ? 0 : dot + 1);
-  }
+  void close() override { open_.pop_back(); }
 
  private:
   void add(const char* key, std::string type, std::string standard, const char* help) {
-    rows_.push_back({prefix_ + key, std::move(type), std::move(standard), help});
+    Section& section = sections_[open_.back()];
+    section.rows.push_back({section.prefix + key, std::move(type), std::move(standard), help});
   }
 
   template <class T>
@@ -101,8 +113,12 @@ class Documenter final : public Schema {
     return "";
   }
 
-  std::vector<Row> rows_;
-  std::string prefix_;
+  struct Section {
+    std::string prefix;
+    std::vector<Row> rows;
+  };
+  std::vector<Section> sections_ = {Section{}};  // in the order in which they open
+  std::vector<size_t> open_ = {0};
 };
 
 std::string text_table(const std::vector<Documenter::Row>& rows) {

@@ -1,10 +1,16 @@
 #include "train/run_config.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/error.h"
-#include "config/config.h"
+#include "config/layers.h"
+#include "config/paths.h"
+#include "data/paths.h"
 #include "train/run_directory.h"
 
 namespace dashlm {
+namespace fs = std::filesystem;
 
 void TrainConfig::describe(Schema& s) {
   s.field("steps", steps, "optimizer steps of the whole run", {1, int64_t{1} << 40});
@@ -57,7 +63,7 @@ void CheckpointConfig::describe(Schema& s) {
 void RunConfig::describe(Schema& s) {
   s.field("device", device, "\"auto\", \"cpu\" or \"cuda\"");
   s.field("threads", threads, "CPU threads of a rank; 0: one per processor it may use", {0, 1024});
-  s.field("out", out, "directory of the run; --out overrides it");
+  s.path("out", out, "directory of the run; --out overrides it");
   s.section("model", model, "shape of the Llama");
   s.section("data", data, "tokens");
   s.section("train", train, "the training loop");
@@ -82,21 +88,90 @@ void RunConfig::resolve() {
   train.schedule.resolve(train.steps);
 }
 
+namespace {
+
+std::string start_warning(const DashConfig& dash, int64_t steps) {
+  if (dash.start == 0) return "optimizer.start = 0 is the same as 1, as updates count from 1";
+  if (dash.first_update() <= steps) return "";
+  return fmt::format(
+      "no update is preconditioned: the first would be {} (optimizer.{}), but train.steps = {}; "
+      "set a smaller optimizer.start",
+      dash.first_update(), dash.start < 0 ? "start = -1, that is frequency" : "start", steps);
+}
+
+std::string idle_warning(const RunConfig& config) {
+  if (config.train.lr == 0) return "nothing is trained: train.lr is 0";
+  const std::vector<double> scales =
+      lr_multipliers(ParameterLayout(config.model), config.optimizer.lr_scale);
+  const bool frozen = std::ranges::all_of(scales, [](double scale) { return scale == 0; });
+  return frozen ? "nothing is trained: optimizer.lr_scale freezes every parameter" : "";
+}
+
+}  // namespace
+
 std::vector<std::string> RunConfig::warnings() const {
-  std::vector<std::string> found = {train.schedule.warning(train.steps)};
+  std::vector<std::string> found = notes;
+  found.push_back(train.schedule.warning(train.steps));
+  found.push_back(idle_warning(*this));
   if (optimizer.type != OptimizerType::adamw) {
+    found.push_back(start_warning(optimizer.dash, train.steps));
     for (std::string& warning : optimizer.dash.warnings()) found.push_back(std::move(warning));
   }
   std::erase(found, "");
   return found;
 }
 
+namespace {
+
+bool is_there(const std::string& path) {
+  try {
+    expand_paths(
+        {path}, [](const std::string&) { return true; }, "files");
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Paths in files were once relative to the current folder.
+void require_new_place(const std::string& path, const Origin& origin, const std::string& key) {
+  const std::string wanted = resolve_path(path, origin.folder, key, true),
+                    old = resolve_path(path, "", key, true);
+  if (wanted == old || is_there(wanted) || !is_there(old)) return;
+  const std::string folder = resolve_path(".", origin.folder, key);
+  fail_input(
+      "{}: \"{}\": there is no '{}' in '{}', the folder of the file, but there is in '{}', the "
+      "current folder. Paths in a config are relative to its file: write '{}'",
+      origin.where(), key, path, folder, resolve_path(".", "", key),
+      fs::path(old).lexically_relative(folder).string());
+}
+
+void require_new_places(const ConfigLayers& layers) {
+  if (!layers.json.contains("data")) return;
+  for (const char* key : {"train", "val", "tokenizer"}) {
+    const Json value = layers.json["data"].value(key, Json());
+    const std::string path = std::string("data.") + key;
+    for (const Json& item : value.is_array() ? value : Json::array({value})) {
+      const std::string text = item.is_string() ? item.get<std::string>() : "";
+      if (!text.empty()) require_new_place(text, layers.origin_of(path), path);
+    }
+  }
+}
+
+}  // namespace
+
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
-  Json json = load_config_json(path);
-  if (is_config_of_run(path)) json["out"] = folder_of(path);  // wherever it was moved to
-  for (const std::string& assignment : overrides) apply_override(json, assignment);
+  ConfigLayers layers = load_config_layers(path);
+  if (is_config_of_run(path)) {
+    for (auto& [key, origin] : layers.origins) origin.folder = "";
+    layers.json["out"] = folder_of(path);  // wherever it was moved to
+  }
+  apply_overrides(layers, overrides);
   RunConfig config;
-  read_config(json, path, [&](Schema& s) { config.describe(s); });
+  read_config(
+      layers, [&](Schema& s) { config.describe(s); }, [](Schema& s) { RunConfig().describe(s); });
+  require_new_places(layers);
+  config.notes = layers.notes;
   config.resolve();
   return config;
 }

@@ -57,6 +57,7 @@ struct RunConfig {
   std::string device = "auto";
   int64_t threads = 0;
   std::string out;
+  std::vector<std::string> notes;  // of what the layers of the config dropped; not described
 
   void describe(Schema& schema);
   // Fills in values that follow from others and checks across sections.
@@ -65,10 +66,13 @@ struct RunConfig {
   std::vector<std::string> warnings() const;
 };
 
-// Reads, overrides ("section.key=value" each) and resolves. The `out` of a run's own config
-// (run_directory.h) is the folder it lies in: the run may have been moved since.
+// Reads, overrides ("section.key=value" each) and resolves. All paths become absolute: those of a
+// file are relative to its folder, those of overrides to the current folder. A run's own config
+// (run_directory.h) is another matter: its `out` is the folder it lies in, as the run may have been
+// moved since, and relative paths, which only older versions wrote, start from the current folder.
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides);
-// The same from the text of a resolved file; `source` names it in errors.
+// The same from the text of a resolved file; `source` names it in errors. Relative paths start from
+// the current folder.
 RunConfig parse_run_config(const std::string& text, const std::string& source);
 // Every key with its value, as JSON text.
 std::string run_config_text(RunConfig config);

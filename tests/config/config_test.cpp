@@ -127,10 +127,20 @@ TEST(WriteConfig, ComesBackTheSame) {
 // --- errors -------------------------------------------------------------------------------------
 
 TEST(ReadConfig, UnknownKeysSuggestTheNearest) {
-  expect_bad_input({"test.json", "\"step\"", "\"steps\""}, [] { read(R"({"step": 1})"); });
-  expect_bad_input({"\"section.inner.rat\"", "\"rate\""},
+  expect_bad_input({"test.json", "\"step\"", "did you mean steps?"},
+                   [] { read(R"({"step": 1})"); });
+  // In whatever section it is, though it was looked for in another.
+  expect_bad_input({"\"rate\"", "did you mean section.inner.rate?"},
+                   [] { read(R"({"rate": 1})"); });
+  expect_bad_input({"\"section.inner.colour\"", "did you mean section.colour?"},
+                   [] { read(R"({"section": {"inner": {"colour": 1}}})"); });
+  expect_bad_input({"\"section.steps\"", "did you mean steps?"},
+                   [] { read(R"({"section": {"steps": 1}})"); });
+  expect_bad_input({"\"section.thick\" is no key", "nest"},
+                   [] { read(R"({"section.thick": 1})"); });
+  expect_bad_input({"\"section.inner.rat\"", "did you mean section.inner.rate?"},
                    [] { read(R"({"section": {"inner": {"rat": 1}}})"); });
-  expect_bad_input({"\"section.color\"", "\"colour\""},
+  expect_bad_input({"\"section.color\"", "did you mean section.colour?"},
                    [] { read(R"({"section": {"color": "red"}})"); });
   const std::string far =
       expect_bad_input({"\"gradient_clipping\""}, [] { read(R"({"gradient_clipping": 1})"); });
@@ -164,7 +174,7 @@ TEST(ReadConfig, WrongTypesNameKeyAndValue) {
 TEST(ReadConfig, RangesAreClosed) {
   EXPECT_EQ(read(R"({"steps": 1, "last": 9})").steps, 1);
   expect_bad_input({"\"steps\"", "0", "at least 1"}, [] { read(R"({"steps": 0})"); });
-  expect_bad_input({"\"last\"", "10", "at most 9"}, [] { read(R"({"last": 10})"); });
+  expect_bad_input({"\"last\" is 10, but must be at most 9"}, [] { read(R"({"last": 10})"); });
   expect_bad_input({"\"section.inner.rate\"", "1.5", "at most 1"},
                    [] { read(R"({"section": {"inner": {"rate": 1.5}}})"); });
   expect_bad_input({"\"section.inner.rate\"", "at least 0"},
@@ -187,9 +197,10 @@ TEST(ConfigTable, TextListsEverything) {
         "integer, at most 9"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
-  // After a nested section the prefix is that of the outer object again.
-  EXPECT_THAT(text, HasSubstr("\n  section.thick "));
-  EXPECT_THAT(text, HasSubstr("\n  last "));
+  // What is described after a nested section stands under the heading of its own.
+  EXPECT_LT(text.find("\n  last "), text.find("section: a section"));
+  EXPECT_LT(text.find("\n  section.thick "), text.find("section.inner: what is inside"));
+  EXPECT_GT(text.find("\n  section.inner.fast "), text.find("section.inner: what is inside"));
 }
 
 TEST(ConfigTable, MarkdownHasARowForEachKey) {

@@ -6,7 +6,7 @@
 
 #include "base/expect_error.h"
 #include "base/temp_folder.h"
-#include "config/config.h"
+#include "config/layers.h"
 
 namespace dashlm {
 namespace {
@@ -20,7 +20,7 @@ class LoadConfig : public ::testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
   }
-  Json load(const std::string& name) { return load_config_json(folder_ / name); }
+  Json load(const std::string& name) { return load_config_layers(folder_ / name).json; }
 
   testing::TempFolder folder_;
 };
@@ -38,7 +38,18 @@ TEST(ParseJson, ErrorsGiveLineAndColumn) {
 }
 
 TEST(ParseJson, NumbersBeyondAnyTypeAreErrors) {
-  expect_bad_input({"a.json", "1e999"}, [] { parse_json("{\"a\": 1e999}", "a.json"); });
+  const auto refused = [](const std::string& number, const std::string& after) {
+    expect_bad_input({"a.json:2: " + number + " is too"},
+                     [&] { parse_json("{\n\"a\": " + number + after, "a.json"); });
+  };
+  for (const char* after : {"}", "\n}", ", \"b\": 1}", " // c\n}"}) {
+    refused("1e999", after);
+    refused("-1e999", after);
+    refused("1e-400", after);
+    refused("-0.001e-999", after);
+  }
+  EXPECT_EQ(parse_json("{\"a\": 0e-999}", "a.json")["a"], 0.0);
+  EXPECT_EQ(parse_json("[5e-324, 1e308, 0.0]", "a.json")[0], 5e-324);
 }
 
 TEST(ParseJson, BottomlessNestingIsAnError) {
@@ -48,7 +59,7 @@ TEST(ParseJson, BottomlessNestingIsAnError) {
 }
 
 TEST(ParseJson, AKeyThatOccursTwiceIsAnError) {
-  expect_bad_input({"here", "\"lr\"", "twice"},
+  expect_bad_input({"here:1", "\"lr\"", "twice"},
                    [] { parse_json(R"({"train": {"lr": 1, "steps": 2, "lr": 3}})", "here"); });
   EXPECT_EQ(parse_json(R"([{"a": {"a": 1}}, {"a": 2}])", "here").size(), 2u);
 }
@@ -59,7 +70,7 @@ TEST(ParseJson, CommentsAreAllowed) {
 
 TEST_F(LoadConfig, NamesTheFile) {
   expect_bad_input({folder_ / "none.json", "does not exist"}, [&] { load("none.json"); });
-  expect_bad_input({folder_.path(), "not a file"}, [&] { load_config_json(folder_.path()); });
+  expect_bad_input({folder_.path(), "not a file"}, [&] { load_config_layers(folder_.path()); });
   put("list.json", "[1]");
   expect_bad_input({folder_ / "list.json", "array"}, [&] { load("list.json"); });
   put("bad.json", "{\n  \"a\": 1,\n  b: 2\n}");
@@ -125,10 +136,16 @@ TEST_F(LoadConfig, BadExtendsAreErrors) {
 
 // --- overrides ----------------------------------------------------------------------------------
 
-Json with(const std::string& assignment, const std::string& json = R"({"a": {"b": 1}, "s": 2})") {
-  Json value = Json::parse(json);
-  apply_override(value, assignment);
-  return value;
+Json with(const std::vector<std::string>& assignments,
+          const std::string& json = R"({"a": {"b": 1}, "s": 2})") {
+  ConfigLayers layers;
+  layers.json = Json::parse(json);
+  layers.layers = 1;
+  apply_overrides(layers, assignments);
+  return layers.json;
+}
+Json with(const char* assignment) {
+  return with(std::vector<std::string>{assignment});
 }
 
 TEST(Override, ValuesAreJsonOrText) {
@@ -137,7 +154,8 @@ TEST(Override, ValuesAreJsonOrText) {
   EXPECT_EQ(with("a.b=true")["a"]["b"], true);
   EXPECT_EQ(with("a.b=null")["a"]["b"], Json());
   EXPECT_EQ(with("a.b=[1,\"x\"]")["a"]["b"], Json::parse("[1,\"x\"]"));
-  EXPECT_EQ(with("a={\"c\":4}")["a"], Json::parse("{\"c\":4}"));
+  EXPECT_EQ(with("a=1e400x")["a"], "1e400x");
+  EXPECT_EQ(with("s=2026-12-01")["s"], "2026-12-01");
   EXPECT_EQ(with("a.b=cosine")["a"]["b"], "cosine");
   EXPECT_EQ(with("a.b=\"7\"")["a"]["b"], "7");
   EXPECT_EQ(with("a.b=")["a"]["b"], "");
@@ -149,14 +167,42 @@ TEST(Override, ReachesNestedAndNewKeys) {
   EXPECT_EQ(with("a.c.d.e=1"), Json::parse(R"({"a": {"b": 1, "c": {"d": {"e": 1}}}, "s": 2})"));
   EXPECT_EQ(with("s.t=1")["s"], Json::parse(R"({"t": 1})"));
   EXPECT_EQ(with("new=1")["new"], 1);
-  EXPECT_EQ(with("x.y=1", "null"), Json::parse(R"({"x": {"y": 1}})"));
+  EXPECT_EQ(with({"x.y=1"}, "{}"), Json::parse(R"({"x": {"y": 1}})"));
 }
 
 TEST(Override, ObjectsAndListsAreReadAsInFiles) {
-  Json json;
-  expect_bad_input({"--set 'a={", "\"b\"", "twice"},
-                   [&] { apply_override(json, R"(a={"b": 1, "b": 2})"); });
-  expect_bad_input({"--set 'a=[1'", "not valid JSON"}, [&] { apply_override(json, "a=[1"); });
+  expect_bad_input({"--set 'a={", "\"b\"", "twice"}, [&] { with(R"(a={"b": 1, "b": 2})"); });
+  expect_bad_input({"--set 'a=[1'", "not valid JSON"}, [&] { with("a=[1"); });
+}
+
+TEST(Override, AnObjectIsMergedIntoItsSection) {
+  EXPECT_EQ(with("a={\"c\":4}")["a"], Json::parse(R"({"b": 1, "c": 4})"));
+  EXPECT_EQ(with({"a={\"c\":4}", "a={\"d\":5}", "a.c=6"})["a"],
+            Json::parse(R"({"b": 1, "c": 6, "d": 5})"));
+}
+
+TEST(Override, AnotherTypeDropsWhatTheLayersBeforeSaid) {
+  const std::string json = R"({"o": {"type": "a", "x": 1, "p": {"type": "c", "y": 1, "z": 2}}})";
+  EXPECT_EQ(with({"o.type=b"}, json), Json::parse(R"({"o": {"type": "b"}})"));
+  EXPECT_EQ(with({"o.p.type=d"}, json),
+            Json::parse(R"({"o": {"type": "a", "x": 1, "p": {"type": "d"}}})"));
+  // All of --set is one layer: what it says about the new type stays, in any order.
+  const std::vector<std::vector<std::string>> sets = {
+      {"o.w=3", "o.type=b"}, {"o.type=b", "o.w=3"}, {R"(o={"type":"b","w":3})"}};
+  for (const auto& set : sets) {
+    const Json changed = with(set, json)["o"];
+    EXPECT_EQ(changed.size(), 2u);
+    EXPECT_EQ(changed["type"], "b");
+    EXPECT_EQ(changed["w"], 3);
+  }
+  EXPECT_EQ(with({"o.type=a", "o.w=3"}, json)["o"]["x"], 1);
+}
+
+TEST(Override, NumbersThatNoTypeHoldsAreErrors) {
+  expect_bad_input({"--set 'a.b=1e400'", "1e400", "too large"}, [&] { with("a.b=1e400"); });
+  expect_bad_input({"--set 'a.b=1e-400'", "1e-400", "too small"}, [&] { with("a.b=1e-400"); });
+  EXPECT_EQ(with("a.b=0e-400")["a"]["b"], 0.0);
+  EXPECT_EQ(with("a.b=-0.0")["a"]["b"], 0.0);
 }
 
 TEST(Override, MalformedOnesAreErrors) {
