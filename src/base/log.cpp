@@ -2,6 +2,7 @@
 
 #include <spdlog/sinks/ansicolor_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -50,6 +51,9 @@ class TerminalSink final : public spdlog::sinks::ansicolor_stderr_sink_mt {
 
 std::shared_ptr<TerminalSink> terminal;
 std::string rank_label;  // before each message; "" for a single process
+// What was said before it is known whether there is a log file to say it in.
+std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> held;
+constexpr size_t kMostHeld = 1000;
 
 // Whether a process that was killed, or a full disk, has left half a line.
 bool ends_within_a_line(const std::string& path) {
@@ -63,7 +67,9 @@ bool ends_within_a_line(const std::string& path) {
 
 void init_logging(bool quiet) {
   terminal = std::make_shared<TerminalSink>(quiet);
-  auto logger = std::make_shared<spdlog::logger>("dashlm", terminal);
+  held = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kMostHeld);
+  auto logger = std::make_shared<spdlog::logger>("dashlm",
+                                                 spdlog::sinks_init_list{terminal, held});
   logger->set_pattern("%H:%M:%S %^%l%$ %v");
   logger->set_level(spdlog::level::info);
   logger->flush_on(spdlog::level::info);
@@ -82,6 +88,12 @@ void log_to_file(const std::string& path) {
     auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
     if (half_line) std::ofstream(path, std::ios::app) << "\n";
     sink->set_pattern("%Y-%m-%d %H:%M:%S %l " + rank_label + "%v");
+    if (held) {
+      for (const auto& message : held->last_raw()) sink->log(message);
+      sink->flush();
+      std::erase(spdlog::default_logger()->sinks(), spdlog::sink_ptr(held));
+      held.reset();
+    }
     spdlog::default_logger()->sinks().push_back(std::move(sink));
   } catch (const spdlog::spdlog_ex& e) {
     fail_runtime("cannot open the log file '{}': {}", path, e.what());

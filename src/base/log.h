@@ -15,8 +15,9 @@ namespace dashlm {
 void init_logging(bool quiet);
 // From here on messages name this rank; of ranks other than 0 only warnings and errors are shown.
 void log_as_rank(int rank);
-// From here on messages are also appended to the file, to which several ranks may write. They begin
-// on a line of their own, even where a process that was killed left half a line.
+// Messages are also appended to the file, to which several ranks may write: those from here on, and
+// those before. They begin on a line of their own, even where a process that was killed left half a
+// line.
 void log_to_file(const std::string& path);
 // A message for the files only.
 void log_in_files(const std::string& message);

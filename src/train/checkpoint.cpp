@@ -143,9 +143,27 @@ bool is_harmless(const std::string& key) {
          std::find(std::begin(harmless), std::end(harmless), key) != std::end(harmless);
 }
 
+// Whether the value of `key` follows from the others: without the key it is the same. `source`
+// names the config in errors.
+bool follows(const Json& config, const std::string& key, const std::string& source) {
+  Json rest = config;
+  Json::json_pointer pointer;
+  std::istringstream parts(key);
+  for (std::string part; std::getline(parts, part, '.');) pointer.push_back(part);
+  rest.at(pointer.parent_pointer()).erase(pointer.back());
+  const RunConfig resolved = parse_run_config(rest.dump(), source);
+  return parse_json(run_config_text(resolved), "config").at(pointer) == config.at(pointer);
+}
+
 void compare_configs(const std::string& folder, const Json& saved, const RunConfig& config,
                      bool warn) {
   const Json now = parse_json(run_config_text(config), "config");
+  // Brought about by the change of another key, which this one follows.
+  const auto is_consequence = [&](const std::string& key, const Json& before) {
+    const bool type = key.ends_with(".type");  // that the keys beside it belong to
+    return !type && !before.is_null() && follows(saved, key, run_json_path(folder)) &&
+           follows(now, key, "config");
+  };
   for_differences(saved, now, [&](const std::string& key, const Json& before, const Json& value) {
     const bool decides_tensors = (key.starts_with("model.") && key != "model.init_std") ||
                                  key == "optimizer.type" || key == "train.precision";
@@ -154,7 +172,7 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
             "--out "
             "or restore the value",
             folder, key, before.dump(), value.dump());
-    if (warn && !is_harmless(key)) {
+    if (warn && !is_harmless(key) && !is_consequence(key, before)) {
       spdlog::warn("resuming with {} = {}, which was {} in '{}'", key, value.dump(), before.dump(),
                    folder);
     }
@@ -367,9 +385,16 @@ std::string find_checkpoint(const std::string& path) {
     CheckpointStore::verify(path);
     return path;
   }
-  const std::string folder = CheckpointStore(path + "/checkpoints", 1).newest_sound();
-  require(!folder.empty(), "'{}' holds no complete checkpoint", path);
-  return folder;
+  for (const std::string& folder : {path + "/checkpoints", path}) {
+    if (CheckpointStore(folder, 1).steps().empty()) continue;
+    const std::string newest = CheckpointStore(folder, 1).newest_sound();
+    require(!newest.empty(), "every checkpoint in '{}' is damaged; see the warnings above", folder);
+    return newest;
+  }
+  fail_input(
+      "'{}' holds no complete checkpoint; give the directory of a run (which has "
+      "checkpoints/step_XXXXXXXX) or one of its checkpoints",
+      path);
 }
 
 }  // namespace dashlm

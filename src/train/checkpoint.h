@@ -64,8 +64,8 @@ RunConfig read_checkpoint_config(const std::string& folder);
 void load_weights(const std::string& folder, const ModelConfig& config,
                   const ParameterLayout& layout, Device& device, const Tensor& weights);
 
-// `path` itself if it is a checkpoint folder, else the newest sound checkpoint of the run at
-// `path`.
+// `path` itself if it is a checkpoint folder, else the newest sound checkpoint of the run, or of
+// the folder of checkpoints, at `path`.
 std::string find_checkpoint(const std::string& path);
 
 }  // namespace dashlm

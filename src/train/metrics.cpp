@@ -29,6 +29,11 @@ int64_t step_of(const Json& json) {
 
 }  // namespace
 
+std::string perplexity_text(double loss) {
+  const double perplexity = std::exp(loss);
+  return perplexity < 1e6 ? fmt::format("{:.2f}", perplexity) : fmt::format("{:.3g}", perplexity);
+}
+
 std::optional<FinalResult> read_final_result(const std::string& path) {
   std::optional<FinalResult> result;
   if (!std::filesystem::exists(path)) return result;

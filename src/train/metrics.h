@@ -27,6 +27,9 @@
 
 namespace dashlm {
 
+// exp(loss) for people: "23.51", "1.2e+87" of a run that diverged.
+std::string perplexity_text(double loss);
+
 struct StepMetrics {
   int64_t step = 0;  // counted from 1
   int64_t tokens = 0;

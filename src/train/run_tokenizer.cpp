@@ -12,7 +12,9 @@ namespace dashlm {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_file(const std::string& path) {
+constexpr const char* kName = "tokenizer.model";
+
+bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
 }
@@ -27,12 +29,31 @@ bool is_without_bos(const std::string& shard) {
 
 }  // namespace
 
+void keep_tokenizer(const RunConfig& config) {
+  const std::string& source = config.data.tokenizer;
+  const std::string copy = config.out + "/" + kName;
+  if (is_file(source) && !is_file(copy)) write_text_file(copy, read_text_file(source));
+}
+
+std::string find_tokenizer(const std::string& checkpoint, const RunConfig& config) {
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(checkpoint, ignored).lexically_normal() / "";
+  for (const char* place : {"", "../.."}) {  // RUN/checkpoints/step_00000010/
+    const fs::path path = (folder / place / kName).lexically_normal();
+    if (is_file(path)) return path.string();
+  }
+  return config.data.tokenizer;
+}
+
 HfTokenizer tokenizer_of_run(const RunConfig& config, const TokenStream& training_data) {
-  const std::string own = config.out + "/tokenizer.model";
+  const std::string own = config.out + "/" + kName;
   const std::string path = is_file(own) ? own : config.data.tokenizer;
   if (path.empty()) return {};
   if (!is_file(path)) {
-    spdlog::warn("data.tokenizer '{}' does not exist, so checkpoints will have no tokenizer", path);
+    spdlog::warn(
+        "data.tokenizer '{}' is no file: checkpoints will have no tokenizer, and `dashlm generate` "
+        "will need --tokenizer",
+        path);
     return {};
   }
   if (const int64_t size = Tokenizer(path).vocab_size(); size > config.model.vocab_size) {

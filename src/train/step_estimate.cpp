@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <variant>
+#include <vector>
 
 namespace dashlm {
 namespace {
@@ -57,6 +58,34 @@ StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const Gp
   step.exposed_reduce = exposed(step.reduce, step.model / micro * 2 / 3);
   step.exposed_gather = exposed(step.gather, step.model / micro / 3);
   return step;
+}
+
+std::string left_out_of_estimate(const RunConfig& config) {
+  if (config.optimizer.type == OptimizerType::adamw) return "";
+  const DashConfig& dash = config.optimizer.dash;
+  std::vector<std::string> parts;
+  std::string root;  // the precision that all products are taken to have
+  std::visit(
+      [&](const auto& method) {
+        if constexpr (requires { method.matmul; }) root = enum_name(method.matmul);
+        if constexpr (requires { method.root_matmul; }) {
+          if (method.root_matmul == method.matmul) return;
+          parts.push_back(fmt::format("optimizer.inverse_root.root_matmul = {}",
+                                      enum_name(method.root_matmul)));
+        }
+      },
+      dash.inverse_root.method);
+  const std::string blocks = enum_name(dash.matmul);
+  if (!root.empty() && blocks != root) parts.push_back("optimizer.matmul = " + blocks);
+  std::string text;
+  if (!parts.empty()) {
+    text = fmt::format("{}, as all products count as {}", fmt::join(parts, " and "), root);
+  }
+  if (dash.stacking != Stacking::rank) {
+    text += fmt::format("{}optimizer.stacking = {}, as all blocks of a rank count as one batch",
+                        text.empty() ? "" : "; ", enum_name(dash.stacking));
+  }
+  return text;
 }
 
 }  // namespace dashlm

@@ -7,6 +7,8 @@
 //                                                   at
 //            the rate of its products' precision with e = 0.3; for eigen-decompositions fp32 with
 //            e = 0.013. Both e are what the published implementations reach (REFERENCE, table).
+//            All products count as those of the root at its `matmul`, in batches of a whole rank's
+//            blocks: see left_out_of_estimate().
 //   reduce   4·E·(R-1)/R / link + buckets·log2(R)·10 µs      E: parameters, R: ranks
 //   gather   w·E·(R-1)/R / link + buckets·log2(R)·10 µs      w: bytes of a weight, 2 as bf16
 //
@@ -16,6 +18,8 @@
 // bucket. What does not fit is exposed:
 //   step = model + update + exposed reduce + exposed gather
 #pragma once
+
+#include <string>
 
 #include "device/gpu_models.h"
 #include "train/engine.h"
@@ -33,5 +37,8 @@ struct StepEstimate {
 // `plan` is that of the costliest of `ranks` ranks; `network` in bytes/s, 0 for the GPU's own.
 StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const GpuModel& gpu,
                            double network = 0);
+
+// Settings of `config` that the estimate knows nothing of, in words; "" if there are none.
+std::string left_out_of_estimate(const RunConfig& config);
 
 }  // namespace dashlm

@@ -26,6 +26,10 @@ void create_directory(const std::string& path) {
   if (error) fail_runtime("cannot create directory '{}': {}", path, error.message());
 }
 
+std::string loss_text(double loss) {
+  return fmt::format("validation loss {:.4f}, perplexity {}", loss, perplexity_text(loss));
+}
+
 void require_finite(double final_loss) {
   if (std::isfinite(final_loss)) return;
   throw Error(ExitCode::diverged, "diverged: the final validation loss is not finite");
@@ -79,14 +83,6 @@ void Trainer::open_run_directory(RunStart start) {
   create_directory(config_.out);
   lock_ = std::make_unique<DirectoryLock>(config_.out);
   result_ = read_final_result(config_.out + "/metrics.jsonl");
-  if (!result_) prepare_to_write();  // else perhaps nothing is left to do
-}
-
-void Trainer::prepare_to_write() {
-  if (prepared_) return;
-  if (leads()) create_directory(config_.out + "/checkpoints");
-  log_to_file(config_.out + "/log.txt");
-  prepared_ = true;
 }
 
 std::string Trainer::choose_checkpoint() {
@@ -118,15 +114,17 @@ void Trainer::begin(RunStart start) {
   const std::string folder = choose_checkpoint();
   complete_ = communicator_.exchange(leads() && nothing_left(folder) ? "complete" : "")[0] != "";
   if (!complete_) {
-    if (leads()) prepare_to_write();
+    if (leads()) create_directory(config_.out + "/checkpoints");
     require_shared_directory(communicator_, config_.out + "/checkpoints");
-    prepare_to_write();  // as the other ranks, which have that directory
   }
   load(folder, start);
+  // A run that is refused until here is left without a word in its log.
+  if (!complete_) log_to_file(config_.out + "/log.txt");
   if (!complete_) describe_run();
   if (complete_ || !leads()) return;
-  tokenizer_ = tokenizer_of_run(config_, train_tokens_);
   write_text_file(config_.out + "/config.json", run_config_text(config_));
+  keep_tokenizer(config_);
+  tokenizer_ = tokenizer_of_run(config_, train_tokens_);
   metrics_ = std::make_unique<MetricsLog>(config_.out + "/metrics.jsonl", state_.step);
   progress_ =
       std::make_unique<Progress>(state_.step + 1, config_.train.steps, config_.train.log_every);
@@ -180,8 +178,7 @@ void Trainer::report_completion() const {
   if (!leads()) return;
   std::string score;
   if (result_->scored) {
-    score = fmt::format("; validation loss {:.4f}, perplexity {:.2f}", result_->val_loss,
-                        std::exp(result_->val_loss));
+    score = fmt::format("; {}", loss_text(result_->val_loss));
   }
   spdlog::info(
       "the run in '{}' is complete: {} steps{}; nothing was changed (a larger train.steps goes on)",
@@ -345,8 +342,7 @@ bool Trainer::validate_during_training() {
   if (!loss) return false;
   if (!leads()) return true;
   metrics_->eval(state_.step, *loss, state_.tokens);
-  spdlog::info("step {}: validation loss {:.4f}, perplexity {:.2f}", state_.step, *loss,
-               std::exp(*loss));
+  spdlog::info("step {}: {}", state_.step, loss_text(*loss));
   return true;
 }
 
@@ -361,7 +357,7 @@ bool Trainer::finish() {
     std::string result;
     if (scored) {
       metrics_->final(state_.step, loss, state_.tokens, seconds);
-      result = fmt::format("; validation loss {:.4f}, perplexity {:.2f}", loss, std::exp(loss));
+      result = "; " + loss_text(loss);
     } else {
       metrics_->final(state_.step, state_.tokens, seconds);
     }

@@ -37,8 +37,6 @@ class Trainer {
   void check_data() const;
   void begin(RunStart start);
   void open_run_directory(RunStart start);
-  // Before anything else is written to the run directory.
-  void prepare_to_write();
   // Whether all steps of the run are done and their result is written. `folder`: its newest
   // checkpoint, or "".
   bool nothing_left(const std::string& folder) const;
@@ -82,7 +80,6 @@ class Trainer {
   RunState state_;
   double earlier_seconds_ = 0;  // up to the checkpoint that was resumed from
   int64_t saved_step_ = -1;
-  bool prepared_ = false;                // to write into the run directory
   bool complete_ = false;                // before this process began
   bool stop_asked_ = false;              // by a signal to any rank, when the ranks last spoke
   std::unique_ptr<DirectoryLock> lock_;  // one run a run directory; of rank 0, like what follows

@@ -235,6 +235,43 @@ TEST_F(ResumeHarmTest, ChangedSettingsSayWhatTheyDo) {
   expect_no_word(harmless, "another order");
 }
 
+TEST_F(ResumeHarmTest, ARefusedResumptionLeavesNoWordInTheLog) {
+  ASSERT_EQ(train({"--set", "train.steps=10"}).exit_code, 0);
+  const std::string log = read_file("run/log.txt");
+  const auto before = losses(out());
+  for (const char* setting : {"model.n_layer=3", "train.steps=5", "optimizer.type=dash"}) {
+    EXPECT_EQ(train({"--resume", "--set", setting}).exit_code, 1);
+    // As if it had been interrupted.
+    fs::rename(path("run/metrics.jsonl"), path("metrics"));
+    EXPECT_EQ(train({"--resume", "--set", setting}).exit_code, 1);
+    fs::rename(path("metrics"), path("run/metrics.jsonl"));
+    EXPECT_EQ(read_file("run/log.txt"), log) << setting;
+  }
+  // What was said before the log was opened is in it.
+  ASSERT_EQ(train({"--resume", "--set", "train.steps=12"}).exit_code, 0);
+  const std::string more = read_file("run/log.txt").substr(log.size());
+  EXPECT_NE(more.find("train.steps = 12, which was 10"), std::string::npos) << more;
+  EXPECT_NE(more.find("resuming after step 10"), std::string::npos) << more;
+}
+
+// Warm-up and decay follow the number of steps, micro-batches the batch.
+TEST_F(ResumeHarmTest, AChangeIsNotToldAgainForWhatFollowsIt) {
+  Json config = default_config();
+  config["train"]["steps"] = 10;
+  config["train"].erase("micro_batch");
+  write_config(config);
+  ASSERT_EQ(train().exit_code, 0);
+  const ProcessResult result =
+      train({"--resume", "--set", "train.steps=40", "--set", "train.batch=6"});
+  expect_words(result, 0, {"train.steps = 40, which was 10", "train.batch = 6, which was 8"});
+  for (const char* key : {"warmup_steps", "decay_steps", "micro_batch"}) {
+    expect_no_word(result, std::string("train.") + key);
+  }
+  const ProcessResult own =
+      train({"--resume", "--set", "train.steps=42", "--set", "train.warmup_steps=1"});
+  expect_words(own, 0, {"train.warmup_steps = 1, which was 4"});
+}
+
 TEST_F(ResumeHarmTest, RunJsonOfAnotherShapeIsNamed) {
   ASSERT_EQ(train({"--set", "train.steps=10"}).exit_code, 0);
   const Json good = Json::parse(read_file("run/checkpoints/step_00000010/run.json"));
