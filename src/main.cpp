@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "base/version.h"
 #include "cli/commands.h"
+#include "cli/usage.h"
 #include "dist/launch.h"
 #include "ops/cpu_kernels.h"
 
@@ -15,9 +15,10 @@ namespace {
 int run(int argc, char** argv) {
   using namespace dashlm;
   init_logging(/*quiet=*/false);
-  CLI::App app{"Pretrains Llama models from a JSON config, with block-Shampoo optimizers."};
+  CLI::App app{"Pretrains Llama models from a JSON config, with block-Shampoo optimizers.",
+               "dashlm"};
   app.require_subcommand(1);
-  app.set_version_flag("--version", version());
+  app.set_version_flag("--version", version_text);
   int exit_code = 0;
   add_train_command(app, exit_code);
   add_eval_command(app, exit_code);
@@ -28,14 +29,17 @@ int run(int argc, char** argv) {
   add_devices_command(app);
   add_config_command(app);
   add_bench_command(app);
-  // The others would do the same thing several times over.
+  add_help_command(app);
   const std::string command = argc > 1 ? argv[1] : "";
-  if (command != "train" && command != "eval" && command != "bench") require_one_process(command);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : static_cast<int>(ExitCode::bad_input);
-  }
+  const bool about_itself = command.empty() || command.starts_with("-") || command == "help";
+  if (about_itself && launched_rank() > 0) return 0;  // rank 0 says it
+  // These would do the same thing several times over.
+  const bool for_ranks =
+      about_itself || command == "train" || command == "eval" || command == "bench";
+  const auto is_it = [&](const CLI::App* other) { return other->get_name() == command; };
+  if (!for_ranks && !app.get_subcommands(is_it).empty()) require_one_process(command);
+  parse_command_line(app, argc, argv);
+  require_output_written();
   return exit_code;
 }
 
@@ -47,6 +51,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const dashlm::Error& e) {
+    dashlm::wait_for_rank_0();
     spdlog::error("{}", e.what());
     return static_cast<int>(e.code());
   } catch (const std::bad_alloc&) {

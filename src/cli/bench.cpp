@@ -52,7 +52,7 @@ double mean(const std::vector<double>& values) {
 }
 
 int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) {
-  const RunConfig config = load_run_config(options.config, options.overrides);
+  const RunConfig config = options.config.load(/*log_warnings=*/communicator.rank() == 0);
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   const auto ranks = for_device(communicator, *device);
@@ -116,7 +116,7 @@ void bench_step(const BenchOptions& options) {
 }
 
 void bench_data(const BenchOptions& options) {
-  const RunConfig config = load_run_config(options.config, options.overrides);
+  const RunConfig config = options.config.load(/*log_warnings=*/true);
   const TokenStream stream(config.data.train, config.model.vocab_size);
   const SampleOrder order(stream.size(), config.model.seq_len,
                           static_cast<uint64_t>(config.data.seed));
@@ -138,12 +138,9 @@ void add_bench(CLI::App& bench, const char* name, const char* help, int64_t step
   auto options = std::make_shared<BenchOptions>();
   options->steps = steps;
   CLI::App* command = bench.add_subcommand(name, help);
-  command->add_option("CONFIG", options->config, "JSON file")->required();
-  command->add_option("--set", options->overrides, "override a value: section.key=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_config_options(*command, options->config)->required();
   command->add_option("--steps", options->steps, "steps to time")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_flag("--json", options->json, json_help);
   command->callback([options, run, command] {

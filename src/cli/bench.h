@@ -5,18 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "config/config.h"
 #include "optim/optimizer_config.h"
-
-namespace CLI {
-class App;
-}
 
 namespace dashlm {
 
 struct BenchOptions {
-  std::string config;
-  std::vector<std::string> overrides;
+  ConfigOptions config;
   int64_t steps = 10;
   bool json = false;
 };

@@ -62,10 +62,10 @@ Json bench_stacking(Device& device, RunConfig config, int64_t steps) {
 }  // namespace
 
 void bench_optimizer(const BenchOptions& options) {
-  RunConfig config = load_run_config(options.config, options.overrides);
+  RunConfig config = options.config.load(/*log_warnings=*/true);
   require(config.optimizer.type != OptimizerType::adamw,
           "{}: optimizer.type is \"adamw\", which has no phases; use `dashlm bench step`",
-          options.config);
+          options.config.path);
   const auto device = open_device(config.device, static_cast<int>(config.threads));
   if (options.json) {
     std::cout << described_machine(device->description()).dump() << "\n";

@@ -229,13 +229,15 @@ void add_bench_roots(CLI::App& bench) {
       ->check(CLI::Range(1, 16384))
       ->capture_default_str();
   command->add_option("--blocks", options->blocks, "blocks in the stack; 0: by size")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   command->add_option("--exponent", options->exponent, "e of A^(-e)")->capture_default_str();
   command->add_option("--repeats", options->repeats, "runs, of which the fastest counts")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "0: one per processor")->capture_default_str();
+  command->add_option("--threads", options->threads, "0: one per processor")
+      ->check(at_least(0))
+      ->capture_default_str();
   command->add_flag("--trace", options->trace,
                     "how eigenvalues move, step by step, under coupled_newton and newton_db");
   command->add_flag("--json", options->json, "as one line of JSON");

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "train/run_config.h"
+#include "cli/options.h"
 
 namespace dashlm {
 namespace {
@@ -35,19 +35,17 @@ void print_alternatives(TableStyle style) {
 }  // namespace
 
 void add_config_command(CLI::App& app) {
-  auto path = std::make_shared<std::string>();
-  auto overrides = std::make_shared<std::vector<std::string>>();
+  auto options = std::make_shared<ConfigOptions>();
   auto markdown = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand(
       "config", "print every config key with type, default and meaning, or a config resolved");
-  command->add_option("CONFIG", *path, "print this config as it would be run");
-  command->add_option("--set", *overrides, "override a value: section.key=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  CLI::Option* path = add_config_options(*command, *options);
+  path->description("print this config as it would be run");
+  command->get_option("--set")->needs(path);
   command->add_flag("--markdown", *markdown, "as a Markdown table");
   command->callback([=] {
-    if (!path->empty()) {
-      std::cout << run_config_text(load_run_config(*path, *overrides));
+    if (!options->path.empty()) {
+      std::cout << run_config_text(options->load(/*log_warnings=*/true));
       return;
     }
     const TableStyle style = *markdown ? TableStyle::markdown : TableStyle::text;

@@ -6,11 +6,13 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "config/config.h"
 #include "dist/launch.h"
 #include "train/agreement.h"
 #include "train/checkpoint.h"
 #include "train/inference.h"
+#include "train/metrics.h"
 #include "train/thread_use.h"
 #include "train/validation.h"
 
@@ -59,8 +61,8 @@ int evaluate(const Options& options, Communicator& communicator) {
                        {"targets", loss.targets}};
     std::cout << json.dump() << "\n";
   } else {
-    std::cout << fmt::format("{}: loss {:.4f}, perplexity {:.2f} over {} tokens\n", folder,
-                             loss.mean(), std::exp(loss.mean()), loss.targets);
+    std::cout << fmt::format("{}: loss {:.4f}, perplexity {} over {} tokens\n", folder, loss.mean(),
+                             perplexity_text(loss.mean()), loss.targets);
   }
   return 0;
 }
@@ -70,12 +72,12 @@ int evaluate(const Options& options, Communicator& communicator) {
 void add_eval_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("eval", "loss and perplexity of a checkpoint");
-  command->add_option("PATH", options->path, "run directory or checkpoint folder")->required();
-  command->add_option("--data", options->data, "token files; default: data.val of the run");
+  add_path(*command, "PATH", options->path, "run directory or checkpoint folder")->required();
+  add_paths(*command, "--data", options->data, "token files; default: data.val of the run");
   command->add_option("--batch", options->batch, "sequences at once; default: train.micro_batch")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command->add_option("--device", options->device, "auto, cpu or cuda");
-  command->add_option("--threads", options->threads, "CPU threads; 0: all");
+  command->add_option("--threads", options->threads, "CPU threads; 0: all")->check(at_least(0));
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options, &exit_code] {
     exit_code =

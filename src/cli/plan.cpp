@@ -3,8 +3,8 @@
 #include <iostream>
 #include <memory>
 
-#include "base/log.h"
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/plan_ranks.h"
 #include "config/config.h"
 #include "train/engine.h"
@@ -13,8 +13,7 @@ namespace dashlm {
 namespace {
 
 struct Options {
-  std::string config;
-  std::vector<std::string> overrides;
+  ConfigOptions config;
   int ranks = 1;
   std::string gpu;
   double network = 0;  // GB/s
@@ -50,6 +49,7 @@ void print_table(const Json& json) {
   const auto row = [](const std::string& name, const std::string& value) {
     std::cout << fmt::format("{:<24}{:>24}\n", name, value);
   };
+  if (json.contains("ranks")) std::cout << "if one rank did everything:\n\n";
   row("parameters", with_separators(json["parameters"]));
   for (const auto& [group, bytes] : json["bytes"].items()) {
     const auto count = bytes.get<int64_t>();
@@ -79,8 +79,7 @@ void print_table(const Json& json) {
 }
 
 void plan(const Options& options) {
-  const RunConfig config = load_run_config(options.config, options.overrides);
-  for (const std::string& warning : config.warnings()) spdlog::warn("{}", warning);
+  const RunConfig config = options.config.load(/*log_warnings=*/true);
   const auto device = open_device(config.device, static_cast<int>(config.threads));
   LoneCommunicator alone;
   const Engine engine(*device, config, alone);
@@ -102,10 +101,7 @@ void plan(const Options& options) {
 void add_plan_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("plan", "print parameters, memory and work of a run");
-  command->add_option("CONFIG", options->config, "JSON file")->required();
-  command->add_option("--set", options->overrides, "override a value: section.key=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
+  add_config_options(*command, options->config)->required();
   command->add_option("--ranks", options->ranks, "how a run of so many ranks would be shared out")
       ->check(CLI::Range(1, kMostPlannedRanks));
   command->add_option("--gpu", options->gpu,
@@ -113,7 +109,7 @@ void add_plan_command(CLI::App& app) {
   command
       ->add_option("--network", options->network,
                    "GB/s from each GPU to other nodes; default: what is usual for the GPU")
-      ->check(CLI::PositiveNumber);
+      ->check(number_above(0));
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options] { plan(*options); });
 }

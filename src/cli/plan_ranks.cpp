@@ -92,6 +92,7 @@ Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
 void print_ranks(const Json& json) {
   constexpr int64_t kShown = 16;
   const Json& ranks = json["ranks"];
+  std::cout << fmt::format("\nshared out to {} ranks:\n", json["count"].get<int>());
   std::cout << fmt::format("\n{:<12}{:>7}{:>8}{:>18}{:>18}{:>18}{:>18}\n", "rank", "cost", "blocks",
                            "parameters", "bytes of state", "bytes in all", "sent a step");
   if (std::ssize(ranks) <= kShown) {
@@ -132,9 +133,13 @@ Json estimate_many_ranks(Device& device, const RunConfig& config, const GpuModel
                      {"step_ms", 1e3 * step.total()},
                      {"tokens_per_s", tokens / step.total()}});
   }
-  return {{"gpu", gpu.name},
-          {"network_gb_per_s", (network > 0 ? network : gpu.network) / 1e9},
-          {"lines", lines}};
+  Json json = {{"gpu", gpu.name},
+               {"network_gb_per_s", (network > 0 ? network : gpu.network) / 1e9},
+               {"lines", lines}};
+  if (const std::string text = left_out_of_estimate(config); !text.empty()) {
+    json["leaves_out"] = text;
+  }
+  return json;
 }
 
 void print_estimates(const Json& json) {
@@ -151,6 +156,9 @@ void print_estimates(const Json& json) {
         number("update_ms"), number("exposed_reduce_ms"), number("reduce_ms"),
         number("exposed_gather_ms"), number("gather_ms"), number("step_ms"),
         with_separators(static_cast<int64_t>(number("tokens_per_s"))));
+  }
+  if (json.contains("leaves_out")) {
+    std::cout << fmt::format("(left out: {})\n", json["leaves_out"].get<std::string>());
   }
 }
 

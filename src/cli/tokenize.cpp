@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "data/tokenize.h"
 #include "device/processors.h"
 
@@ -18,10 +19,10 @@ void add_tokenize_command(CLI::App& app) {
   options->threads = usable_processors();
   CLI::App* command = app.add_subcommand(
       "tokenize", "make a dataset of token shards from documents (.txt, .jsonl, .json, or .gz)");
-  command->add_option("INPUT", options->inputs, "files, directories or patterns")->required();
-  command->add_option("--out", options->out, "directory of the dataset")->required();
-  auto* use = command->add_option("--tokenizer", options->tokenizer,
-                                  "SentencePiece model, such as tokenizer.model of a Llama 2");
+  add_paths(*command, "INPUT", options->inputs, "files, directories or patterns")->required();
+  add_path(*command, "--out", options->out, "directory of the dataset")->required();
+  auto* use = add_path(*command, "--tokenizer", options->tokenizer,
+                       "SentencePiece model, such as tokenizer.model of a Llama 2");
   auto* train = command->add_option("--train-tokenizer", options->train_tokenizer,
                                     "train a tokenizer of this many tokens on the inputs instead");
   use->excludes(train);

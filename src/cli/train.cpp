@@ -2,11 +2,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/log.h"
 #include "base/signals.h"
 #include "cli/commands.h"
+#include "cli/options.h"
+#include "config/paths.h"
 #include "dist/launch.h"
 #include "train/trainer.h"
 
@@ -14,8 +15,8 @@ namespace dashlm {
 namespace {
 
 struct Options {
-  std::string config, out;
-  std::vector<std::string> overrides;
+  ConfigOptions config;
+  std::string out;
   bool resume = false;
   bool resume_or_start = false;
   bool quiet = false;
@@ -27,8 +28,8 @@ RunStart start_of(const Options& options) {
 }
 
 int train(const Options& options, Communicator& communicator) {
-  RunConfig config = load_run_config(options.config, options.overrides);
-  if (!options.out.empty()) config.out = options.out;
+  RunConfig config = options.config.load(/*log_warnings=*/false);  // the trainer does
+  if (!options.out.empty()) config.out = resolve_path(options.out, "", "--out");
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   const auto ranks = for_device(communicator, *device);
@@ -40,11 +41,8 @@ int train(const Options& options, Communicator& communicator) {
 void add_train_command(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("train", "train a model from a config");
-  command->add_option("CONFIG", options->config, "JSON file; see `dashlm config`")->required();
-  command->add_option("--set", options->overrides, "override a value: section.key=value")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  command->add_option("--out", options->out, "directory of the run")->type_name("DIR");
+  add_config_options(*command, options->config)->required();
+  add_path(*command, "--out", options->out, "directory of the run")->type_name("DIR");
   CLI::Option* resume =
       command->add_flag("--resume", options->resume,
                         "go on from the newest checkpoint of the run that is in its directory");

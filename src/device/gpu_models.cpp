@@ -1,5 +1,9 @@
 #include "device/gpu_models.h"
 
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+
 #include "base/error.h"
 
 namespace dashlm {
@@ -32,9 +36,10 @@ const GpuModel* gpu_model_of(const std::string& name) {
 }
 
 const GpuModel& find_gpu_model(const std::string& name) {
+  const auto same_letter = [](char a, char b) { return std::toupper(a) == std::toupper(b); };
   std::string known;
-  for (const GpuModel& model : kModels) {
-    if (name == model.name) return model;
+  for (const std::string_view text = name; const GpuModel& model : kModels) {
+    if (std::ranges::equal(text, std::string_view(model.name), same_letter)) return model;
     known += (known.empty() ? "" : ", ") + std::string(model.name);
   }
   fail_input("no GPU is called \"{}\"; known are {}", name, known);

@@ -117,6 +117,22 @@ bool launched_as_rank() {
   return look_at_launch().processes > 1;
 }
 
+int launched_rank() {
+  return launched_as_rank() ? number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) : 0;
+}
+
+void wait_for_rank_0() {
+  if (launched_rank() > 0) std::this_thread::sleep_for(std::chrono::seconds(5));
+}
+
+std::string rank_library() {
+#ifdef DASHLM_HAS_MPI
+  return MpiCommunicator::library();
+#else
+  return "none";
+#endif
+}
+
 std::unique_ptr<Communicator> open_communicator() {
   if (launched_as_rank()) return open_mpi();
   require(number_from("WORLD_SIZE") <= 1,

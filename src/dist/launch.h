@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "dist/communicator.h"
 
@@ -10,6 +11,14 @@ namespace dashlm {
 
 // Whether this process was started by mpirun or srun as one of several.
 bool launched_as_rank();
+
+// The number of this process among them, 0 for a single one, as its environment says.
+int launched_rank();
+// Before an error is reported while ranks are not yet connected: most are of all ranks, and when
+// rank 0 has reported it and ended, mpirun ends the others in far less time than they wait here.
+void wait_for_rank_0();
+// What connects ranks in this build: "Open MPI v4.1.4", or "none".
+std::string rank_library();
 
 // The MPI form if mpirun or srun started this process, else the form for one process. Throws a
 // bad_input Error when the environment asks for several ranks in a way that cannot be served:

@@ -21,7 +21,7 @@ class ErrorTest : public RunTest {
 };
 
 TEST_F(ErrorTest, Configuration) {
-  expect_set_error("model.n_layers=2", {"model.n_layers", "did you mean \"n_layer\""});
+  expect_set_error("model.n_layers=2", {"model.n_layers", "did you mean model.n_layer?"});
   expect_set_error("train.lr=fast", {"train.lr", "number", "fast"});
   expect_set_error("train.steps=0", {"train.steps", "0", "at least 1"});
   expect_set_error("train.schedule=cosin", {"train.schedule", "one_cycle, cosine"});

@@ -2,6 +2,7 @@
 #include "cli/run_fixture.h"
 
 namespace dashlm::testing {
+namespace fs = std::filesystem;
 namespace {
 
 class GenerateTest : public RunTest {
@@ -115,6 +116,60 @@ TEST_F(GenerateTest, WithoutATokenizerNoTokenIsSpecial) {
   config_["data"]["val"] = path("val.bin");
   write_config(config_);
   expect_none("small", "has 300 tokens, but model.vocab_size = 290");
+}
+
+TEST_F(GenerateTest, ARunKeepsItsTokenizer) {
+  const std::vector<std::string> likeliest = {"--temperature", "0", "--tokens", "8"};
+  const std::string text = generate(likeliest);
+  EXPECT_EQ(read_file("run/tokenizer.model"), read_file("tokens/tokenizer.model"));
+  fs::rename(path("tokens"), path("elsewhere"));
+  EXPECT_EQ(generate(likeliest), text);
+  fs::rename(out(), path("moved"));
+  const auto moved = [&](const std::string& place) {
+    return dashlm({"generate", path(place), "--prompt", "The quick", "--device", "cpu",
+                   "--temperature", "0", "--tokens", "8"});
+  };
+  EXPECT_EQ(moved("moved").output, text);
+  EXPECT_EQ(moved("moved/checkpoints/step_00000120/").output, text);
+  EXPECT_EQ(moved("moved/checkpoints").output, text);
+  fs::remove(path("moved/tokenizer.model"));  // checkpoints carry it too
+  EXPECT_EQ(moved("moved").output, text);
+}
+
+TEST_F(GenerateTest, ThePromptMayComeFromTheStandardInput) {
+  write_file("prompt.txt", "The quick\n");
+  const std::string command =
+      "exec \"$0\" generate \"$1\" --prompt - --device cpu --temperature 0 "
+      "--tokens 8 < \"$2\"";
+  const auto from = [&](const char* file) {
+    return run({"/bin/sh", "-c", command, DASHLM_BINARY, out(), path(file)});
+  };
+  EXPECT_EQ(from("prompt.txt").output, generate({"--temperature", "0", "--tokens", "8"}));
+  write_file("bad.txt", "caf\xe9");
+  EXPECT_EQ(from("bad.txt").exit_code, 1);
+  EXPECT_NE(from("bad.txt").errors.find("UTF-8"), std::string::npos);
+}
+
+// What comes is what would have come all at once: one text, whatever is cut from the end of it.
+TEST_F(GenerateTest, TextIsTheSameTokenByToken) {
+  const std::string whole = generate({"--seed", "5", "--temperature", "3", "--tokens", "60"});
+  for (const char* tokens : {"1", "7", "30", "59"}) {
+    std::string part = generate({"--seed", "5", "--temperature", "3", "--tokens", tokens});
+    part.pop_back();                                                // the newline
+    while (part.ends_with("\uFFFD")) part.resize(part.size() - 3);  // half a character
+    EXPECT_TRUE(whole.starts_with(part)) << part << "\n" << whole;
+  }
+}
+
+// The text is there before the process ends: a reader sees it while more is to come.
+TEST_F(GenerateTest, TokensAreShownAsTheyCome) {
+  const ProcessResult result =
+      run({"/bin/sh", "-c",
+           "timeout 60 \"$0\" generate \"$1\" --prompt 'The quick' --device cpu --tokens 100000000 "
+           "--temperature 1 2> \"$2\" | head -c 200",
+           DASHLM_BINARY, out(), path("errors.txt")});
+  EXPECT_EQ(result.output.size(), 200u);
+  EXPECT_TRUE(result.output.starts_with("The quick")) << result.output;
 }
 
 }  // namespace

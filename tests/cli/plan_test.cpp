@@ -96,6 +96,38 @@ TEST_F(PlanTest, EstimatesFollowTheDocumentedFormula) {
   EXPECT_NEAR(uneven[7]["model_ms"].get<double>(), number(0, "model_ms") / 256, 0.1);
 }
 
+TEST_F(PlanTest, SaysWhichRanksATableIsAbout) {
+  const std::string shared = dashlm({"plan", path("config.json"), "--ranks", "3"}).output;
+  const size_t alone = shared.find("if one rank did everything:");
+  ASSERT_NE(alone, std::string::npos) << shared;
+  EXPECT_LT(alone, shared.find("parameters"));
+  EXPECT_NE(shared.find("shared out to 3 ranks:"), std::string::npos) << shared;
+  EXPECT_NE(shared.find("largest over mean: cost "), std::string::npos) << shared;
+  EXPECT_EQ(dashlm({"plan", path("config.json")}).output.find("if one rank"), std::string::npos);
+}
+
+TEST_F(PlanTest, SaysWhatTheEstimateLeavesOut) {
+  const auto left_out = [&](const Json& optimizer) {
+    Json config = default_config();
+    config["optimizer"] = optimizer;
+    write_config(config);
+    return plan({"--gpu", "h100"})["estimate"].value("leaves_out", "");
+  };
+  const auto expect_words = [](const std::string& text, const std::vector<std::string>& words) {
+    for (const std::string& word : words) EXPECT_NE(text.find(word), std::string::npos) << text;
+  };
+  const Json newton = {{"type", "coupled_newton"}, {"matmul", "tf32"}, {"root_matmul", "tf32"}};
+  EXPECT_EQ(left_out({{"type", "adamw"}}), "");
+  EXPECT_EQ(left_out({{"type", "dash"}}), "");
+  EXPECT_EQ(left_out({{"type", "dash"}, {"matmul", "tf32"}, {"inverse_root", newton}}), "");
+  expect_words(left_out({{"type", "dash"}, {"matmul", "bf16"}}), {"optimizer.matmul = bf16"});
+  expect_words(left_out({{"type", "dash"}, {"stacking", "layer"}}), {"optimizer.stacking = layer"});
+  Json mixed = newton;
+  mixed["root_matmul"] = "fp32";
+  expect_words(left_out({{"type", "dash"}, {"matmul", "tf32"}, {"inverse_root", mixed}}),
+               {"root_matmul = fp32", "count as tf32"});
+}
+
 TEST_F(PlanTest, RefusesWhatMakesNoSense) {
   const auto expect_refused = [&](const std::vector<std::string>& extra, const char* word) {
     std::vector<std::string> arguments = {"plan", path("config.json")};
