@@ -118,7 +118,11 @@ bool launched_as_rank() {
 }
 
 int launched_rank() {
-  return launched_as_rank() ? number_from({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) : 0;
+  if (!launched_as_rank()) return 0;
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (std::getenv(variable)) return number_from(variable);
+  }
+  return 0;
 }
 
 void wait_for_rank_0() {
