@@ -143,16 +143,19 @@ bool is_harmless(const std::string& key) {
          std::find(std::begin(harmless), std::end(harmless), key) != std::end(harmless);
 }
 
-// Whether the value of `key` follows from the others: without the key it is the same. `source`
-// names the config in errors.
-bool follows(const Json& config, const std::string& key, const std::string& source) {
+// Whether the value of `key` follows from the others: without the key it is the same.
+bool follows(const Json& config, const std::string& key) {
   Json rest = config;
   Json::json_pointer pointer;
   std::istringstream parts(key);
   for (std::string part; std::getline(parts, part, '.');) pointer.push_back(part);
   rest.at(pointer.parent_pointer()).erase(pointer.back());
-  const RunConfig resolved = parse_run_config(rest.dump(), source);
-  return parse_json(run_config_text(resolved), "config").at(pointer) == config.at(pointer);
+  try {
+    const RunConfig resolved = parse_run_config(rest.dump(), "config");
+    return parse_json(run_config_text(resolved), "config").at(pointer) == config.at(pointer);
+  } catch (const Error&) {  // the others do not go with its default
+    return false;
+  }
 }
 
 void compare_configs(const std::string& folder, const Json& saved, const RunConfig& config,
@@ -161,8 +164,7 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
   // Brought about by the change of another key, which this one follows.
   const auto is_consequence = [&](const std::string& key, const Json& before) {
     const bool type = key.ends_with(".type");  // that the keys beside it belong to
-    return !type && !before.is_null() && follows(saved, key, run_json_path(folder)) &&
-           follows(now, key, "config");
+    return !type && !before.is_null() && follows(saved, key) && follows(now, key);
   };
   for_differences(saved, now, [&](const std::string& key, const Json& before, const Json& value) {
     const bool decides_tensors = (key.starts_with("model.") && key != "model.init_std") ||

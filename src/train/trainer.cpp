@@ -26,6 +26,13 @@ void create_directory(const std::string& path) {
   if (error) fail_runtime("cannot create directory '{}': {}", path, error.message());
 }
 
+// Ranks may have the same data in different places, which checksums tell.
+Json config_without_data(RunConfig config) {
+  config.data.train = config.data.val = {};
+  config.data.tokenizer = "";
+  return parse_json(run_config_text(config), "config");
+}
+
 std::string loss_text(double loss) {
   return fmt::format("validation loss {:.4f}, perplexity {}", loss, perplexity_text(loss));
 }
@@ -53,7 +60,7 @@ Trainer::Trainer(Device& device, const RunConfig& config, RunStart start,
   }
   check_data();
   state_.data_fingerprint = train_tokens_.fingerprint();
-  require_agreement(communicator, {{"config", parse_json(run_config_text(config_), "config")},
+  require_agreement(communicator, {{"config", config_without_data(config_)},
                                    {"checksum of data.train", state_.data_fingerprint},
                                    {"checksum of data.val",
                                     val_tokens_ ? int64_t{val_tokens_->fingerprint()} : 0}});

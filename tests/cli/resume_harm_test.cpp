@@ -270,6 +270,14 @@ TEST_F(ResumeHarmTest, AChangeIsNotToldAgainForWhatFollowsIt) {
   const ProcessResult own =
       train({"--resume", "--set", "train.steps=42", "--set", "train.warmup_steps=1"});
   expect_words(own, 0, {"train.warmup_steps = 1, which was 4"});
+  // Here the micro-batch would not even go with the default of the batch, which is 8.
+  const std::string run = path("large");
+  ASSERT_EQ(
+      train({"--out", run, "--set", "train.batch=12", "--set", "train.micro_batch=12"}).exit_code,
+      0);
+  expect_words(train({"--out", run, "--resume", "--set", "train.batch=16", "--set",
+                      "train.micro_batch=12", "--set", "train.steps=12"}),
+               0, {"train.batch = 16, which was 12"});
 }
 
 TEST_F(ResumeHarmTest, RunJsonOfAnotherShapeIsNamed) {

@@ -59,8 +59,9 @@ TEST_F(RankFailures, ARunDirectoryThatIsNotSharedIsNoticedAtTheStart) {
   for (const char* folder : {"here", "there"}) {
     fs::create_directories(path(folder));
     if (!command.empty()) command.push_back(":");
-    command.insert(command.end(), {"-n", "1", "-wdir", path(folder), DASHLM_BINARY, "train",
-                                   path("config.json"), "--out", "run"});
+    command.insert(command.end(),
+                   {"-n", "1", "-wdir", path(folder), DASHLM_BINARY, "train", path("config.json"),
+                    "--out", "/proc/self/cwd/run"});  // one name for two folders
   }
   const ProcessResult result = mpirun(command);
   EXPECT_EQ(result.exit_code, 1) << result.errors;
