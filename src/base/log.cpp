@@ -68,8 +68,7 @@ bool ends_within_a_line(const std::string& path) {
 void init_logging(bool quiet) {
   terminal = std::make_shared<TerminalSink>(quiet);
   held = std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(kMostHeld);
-  auto logger = std::make_shared<spdlog::logger>("dashlm",
-                                                 spdlog::sinks_init_list{terminal, held});
+  auto logger = std::make_shared<spdlog::logger>("dashlm", spdlog::sinks_init_list{terminal, held});
   logger->set_pattern("%H:%M:%S %^%l%$ %v");
   logger->set_level(spdlog::level::info);
   logger->flush_on(spdlog::level::info);

@@ -14,8 +14,8 @@ namespace dashlm {
 // missing.
 void keep_tokenizer(const RunConfig& config);
 
-// The tokenizer of a checkpoint: the one that lies in its folder, else the copy in the run directory
-// around it, else data.tokenizer. "" if the config names none.
+// The tokenizer of a checkpoint: the one that lies in its folder, else the copy in the run
+// directory around it, else data.tokenizer. "" if the config names none.
 std::string find_tokenizer(const std::string& checkpoint, const RunConfig& config);
 
 // What checkpoints carry: the copy of the run directory, or else data.tokenizer. Texts begin with
