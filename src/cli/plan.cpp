@@ -17,8 +17,36 @@ struct Options {
   int ranks = 1;
   std::string gpu;
   double network = 0;  // GB/s
+  bool parameters = false;
   bool json = false;
 };
+
+// By name, as patterns of optimizer.lr_scale match them.
+Json parameters_json(const RunConfig& config, const ParameterLayout& layout) {
+  const std::vector<double> scales = lr_multipliers(layout, config.optimizer.lr_scale);
+  Json list = Json::array();
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const Parameter& parameter = layout.parameters()[i];
+    Json dims = Json::array();
+    for (int k = 0; k < parameter.shape.rank(); ++k) dims.push_back(parameter.shape[k]);
+    list.push_back({{"name", parameter.name},
+                    {"shape", dims},
+                    {"elements", parameter.elements()},
+                    {"lr_scale", scales[i]}});
+  }
+  return list;
+}
+
+void print_parameters(const Json& list) {
+  std::cout << fmt::format("{:<24}{:>24}{:>24}{:>12}\n", "parameter", "shape", "elements",
+                           "lr_scale");
+  for (const Json& line : list) {
+    std::cout << fmt::format("{:<24}{:>24}{:>24}{:>12}\n", line["name"].get<std::string>(),
+                             line["shape"].dump(), with_separators(line["elements"]),
+                             line["lr_scale"].get<double>());
+  }
+  std::cout << "\n";
+}
 
 Json plan_json(const RunConfig& config, const Engine& engine) {
   const MemoryPlan& plan = engine.memory_plan();
@@ -46,6 +74,7 @@ Json plan_json(const RunConfig& config, const Engine& engine) {
 }
 
 void print_table(const Json& json) {
+  if (json.contains("parameter_list")) print_parameters(json["parameter_list"]);
   const auto row = [](const std::string& name, const std::string& value) {
     std::cout << fmt::format("{:<24}{:>24}\n", name, value);
   };
@@ -84,6 +113,7 @@ void plan(const Options& options) {
   LoneCommunicator alone;
   const Engine engine(*device, config, alone);
   Json json = plan_json(config, engine);
+  if (options.parameters) json["parameter_list"] = parameters_json(config, engine.layout());
   if (options.ranks > 1) json["ranks"] = plan_ranks(*device, config, options.ranks);
   if (!options.gpu.empty()) {
     json["estimate"] =
@@ -110,6 +140,8 @@ void add_plan_command(CLI::App& app) {
       ->add_option("--network", options->network,
                    "GB/s from each GPU to other nodes; default: what is usual for the GPU")
       ->check(number_above(0));
+  command->add_flag("--parameters", options->parameters,
+                    "name every parameter, as optimizer.lr_scale matches them");
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options] { plan(*options); });
 }

@@ -29,7 +29,7 @@ void OptimizerConfig::describe(Schema& schema) {
   if (chosen != type) *this = OptimizerConfig(chosen);
   schema.field("lr_scale", lr_scale,
                "learning-rate multipliers by parameter name, as \"pattern=factor\", the last match "
-               "counting; 0 freezes");
+               "counting; 0 freezes; `dashlm plan --parameters` lists the names");
   if (type == OptimizerType::adamw) {
     adamw.describe(schema);
   } else {
@@ -71,8 +71,11 @@ std::vector<double> lr_multipliers(const ParameterLayout& layout,
       multipliers[i] = factor;
       matched = true;
     }
-    require(matched, "optimizer.lr_scale: no parameter is called \"{}\"; names are such as {}",
-            pattern, layout.parameters()[1].name);
+    require(
+        matched,
+        "optimizer.lr_scale: no parameter is called \"{}\"; `dashlm plan --parameters` lists the "
+        "names, such as {}",
+        pattern, layout.parameters()[1].name);
   }
   return multipliers;
 }

@@ -111,6 +111,7 @@ Json read_run_json(const std::string& folder) {
   for (const char* section : {"model", "data", "train", "optimizer"}) {
     require_object(run["config"], section, path);
   }
+  complete_older_settings(run["config"]);
   return run;
 }
 

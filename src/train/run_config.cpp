@@ -160,11 +160,25 @@ void require_new_places(const ConfigLayers& layers) {
 
 }  // namespace
 
+void complete_older_settings(Json& settings) {
+  if (!settings.contains("optimizer") || !settings["optimizer"].is_object()) return;
+  Json& optimizer = settings["optimizer"];
+  const auto is = [](const Json& json, const char* type) {
+    return json.is_object() && json.value("type", Json()) == type;
+  };
+  const bool shampoo = is(optimizer, "shampoo");
+  if (!shampoo && !is(optimizer, "dash")) return;
+  if (shampoo) optimizer.emplace("decay_in_momentum", false);
+  Json& root = optimizer["inverse_root"];
+  if (is(root, "evd")) root.emplace("rank_rtol", 0.0);
+}
+
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides) {
   ConfigLayers layers = load_config_layers(path);
   if (is_config_of_run(path)) {
     for (auto& [key, origin] : layers.origins) origin.folder = "";
     layers.json["out"] = folder_of(path);  // wherever it was moved to
+    complete_older_settings(layers.json);
   }
   apply_overrides(layers, overrides);
   RunConfig config;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
 #include "data/data_config.h"
 #include "model/model_config.h"
 #include "optim/optimizer.h"
@@ -74,6 +75,9 @@ RunConfig load_run_config(const std::string& path, const std::vector<std::string
 // The same from the text of a resolved file; `source` names it in errors. Relative paths start from
 // the current folder.
 RunConfig parse_run_config(const std::string& text, const std::string& source);
+// Gives the settings of a run of an older version the keys that are younger than it, with the
+// values that say what was done then: so the run goes on as it began.
+void complete_older_settings(Json& settings);
 // Every key with its value, as JSON text.
 std::string run_config_text(RunConfig config);
 

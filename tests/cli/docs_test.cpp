@@ -53,7 +53,7 @@ class DocsTest : public RunTest {
 
 TEST_F(DocsTest, TheCommandsForC4EndInATrainingRun) {
   fs::create_directories(directory_ / "c4/en");
-  fs::create_directory_symlink(DASHLM_SOURCE_DIR "/configs", directory_ / "configs");
+  fs::copy(DASHLM_SOURCE_DIR "/configs", directory_ / "configs");  // paths in them start from there
   write_texts("c4/en/c4-train.00000-of-01024.json", 0, 40);
   write_texts("c4/en/c4-train.00001-of-01024.json", 40, 40);
   write_texts("c4/en/c4-validation.00000-of-00008.json", 80, 10);

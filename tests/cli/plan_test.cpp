@@ -1,5 +1,6 @@
 // What `dashlm plan` says about many ranks.
 #include <cmath>
+#include <map>
 
 #include "cli/run_fixture.h"
 
@@ -16,6 +17,23 @@ class PlanTest : public RunTest {
     return Json::parse(result.output);
   }
 };
+
+// The names that optimizer.lr_scale matches.
+TEST_F(PlanTest, NamesEveryParameter) {
+  const Json list = plan({"--parameters", "--set", "optimizer.lr_scale=[\"layer0.*=0.5\"]"});
+  EXPECT_FALSE(plan({}).contains("parameter_list"));
+  std::map<std::string, double> scales;
+  int64_t elements = 0;
+  for (const Json& parameter : list["parameter_list"]) {
+    scales[parameter["name"]] = parameter["lr_scale"];
+    elements += parameter["elements"].get<int64_t>();
+  }
+  EXPECT_EQ(elements, list["parameters"].get<int64_t>());
+  EXPECT_EQ(scales.at("embed"), 1);
+  EXPECT_EQ(scales.at("layer0.qkv"), 0.5);
+  EXPECT_NE(dashlm({"plan", path("config.json"), "--parameters"}).output.find("layer0.attn_norm"),
+            std::string::npos);
+}
 
 TEST_F(PlanTest, RanksShareOutAllParametersAndTheirState) {
   Json config = default_config();
