@@ -34,6 +34,10 @@ std::string perplexity_text(double loss) {
   return perplexity < 1e6 ? fmt::format("{:.2f}", perplexity) : fmt::format("{:.3g}", perplexity);
 }
 
+std::string loss_text(double loss) {
+  return fmt::format("validation loss {:.4f}, perplexity {}", loss, perplexity_text(loss));
+}
+
 std::optional<FinalResult> read_final_result(const std::string& path) {
   std::optional<FinalResult> result;
   if (!std::filesystem::exists(path)) return result;
@@ -41,13 +45,21 @@ std::optional<FinalResult> read_final_result(const std::string& path) {
   for (std::string line; std::getline(lines, line);) {
     if (line.find("\"final\"") == std::string::npos) continue;  // parsing all would take long
     const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || kind_of(json) != "final") continue;
+    if (!json.is_object() || kind_of(json) != "final" || json.contains("diverged")) continue;
     result = {step_of(json), json.contains("val_loss"), 0.0};
     if (!result->scored) continue;
     const Json& loss = json["val_loss"];
     result->val_loss = loss.is_number() ? loss.get<double>() : std::nan("");
   }
   return result;
+}
+
+void append_divergence(const std::string& path, int64_t step, int64_t tokens, double wall_seconds) {
+  const Json json = {{"kind", "final"},    {"step", step},     {"diverged", true},
+                     {"val_loss", Json()}, {"tokens", tokens}, {"wall_s", wall_seconds}};
+  std::ofstream file(path, std::ios::app);
+  file << json.dump() << "\n" << std::flush;
+  if (!file) fail_runtime("cannot write to '{}': is the disk full?", path);
 }
 
 int64_t MetricsLog::remove_later_steps(const std::string& path, int64_t step) {

@@ -4,7 +4,9 @@
 //          optimizer_ms, communication_ms, bytes_sent, tokens_per_s; on GPUs whose peak rate is
 //          known also mfu; of a block-wise optimizer also pack_ms, factors_ms, roots_ms, update_ms
 //   eval   step, val_loss, val_ppl, tokens
-//   final  step, val_loss, val_ppl, tokens, wall_s
+//   final  step, val_loss, val_ppl, tokens, wall_s; of a run that diverged: diverged = true, the
+//   step
+//          that could not be made, and val_loss = null
 //   blocks step, group, and figures about a group of blocks (optimizer.statistics_every); with
 //          several ranks also rank, whose blocks these are; those about the computation of roots
 //          (steps_mean and what follows) are missing until this process has computed every root of
@@ -29,6 +31,8 @@ namespace dashlm {
 
 // exp(loss) for people: "23.51", "1.2e+87" of a run that diverged.
 std::string perplexity_text(double loss);
+// "validation loss 3.2100, perplexity 24.78"
+std::string loss_text(double loss);
 
 struct StepMetrics {
   int64_t step = 0;  // counted from 1
@@ -53,6 +57,9 @@ struct FinalResult {
 
 // Of metrics.jsonl at `path`; nothing if the run did not come to its end, or did not begin.
 std::optional<FinalResult> read_final_result(const std::string& path);
+
+// Appends the final line of a run that diverged, by whichever rank noticed it.
+void append_divergence(const std::string& path, int64_t step, int64_t tokens, double wall_seconds);
 
 class MetricsLog {
  public:

@@ -10,7 +10,6 @@
 #include "base/timer.h"
 #include "config/config.h"
 #include "dist/launch.h"
-#include "ops/cpu_kernels.h"
 #include "train/agreement.h"
 #include "train/run_tokenizer.h"
 #include "train/thread_use.h"
@@ -31,10 +30,6 @@ Json config_without_data(RunConfig config) {
   config.data.train = config.data.val = {};
   config.data.tokenizer = "";
   return parse_json(run_config_text(config), "config");
-}
-
-std::string loss_text(double loss) {
-  return fmt::format("validation loss {:.4f}, perplexity {}", loss, perplexity_text(loss));
 }
 
 void require_finite(double final_loss) {
@@ -155,32 +150,6 @@ void Trainer::load(const std::string& folder, RunStart start) {
   }
 }
 
-void Trainer::describe_run() {
-  spdlog::info("{}; {}", engine_.device().description(), communicator_.description());
-  const CpuKernels kernels = cpu_kernels();
-  spdlog::info("CPU kernels: {}", kernels.text());
-  if (!kernels.warning.empty() && communicator_.local_place().rank == 0) {
-    spdlog::warn("{}", kernels.warning);
-  }
-  warn_of_crowded_threads(communicator_, engine_.device());
-  const MemoryPlan& plan = engine_.memory_plan();
-  spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step{}", engine_.layout().elements(),
-               static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9,
-               communicator_.size() > 1 ? " (of this rank)" : "");
-  spdlog::info(
-      "{} training tokens in {} sequences of {}{}", train_tokens_.size(), order_.sequences(),
-      config_.model.seq_len,
-      order_.unused() > 0 ? fmt::format("; the last {} are not used", order_.unused()) : "");
-  for (const std::string& warning : config_.warnings()) {
-    if (leads()) spdlog::warn("{}", warning);
-  }
-  if (leads() && communicator_.size() > config_.train.batch) {
-    spdlog::warn("a step has {} sequences: {} of the {} ranks have none to compute",
-                 config_.train.batch, communicator_.size() - config_.train.batch,
-                 communicator_.size());
-  }
-}
-
 void Trainer::report_completion() const {
   if (!leads()) return;
   std::string score;
@@ -198,6 +167,16 @@ int Trainer::run() {
     report_completion();
     return 0;
   }
+  if (leads()) note_end("running");
+  try {
+    return train();
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::diverged) note_divergence(error.what());
+    throw;
+  }
+}
+
+int Trainer::train() {
   if (communicator_.size() == 1) catch_stop_signals();  // ranks do so earlier: run_on_ranks()
   BatchLoader loader(train_tokens_, order_, config_.train.batch, state_.position,
                      config_.data.prefetch, communicator_.rank(), communicator_.size());
@@ -221,6 +200,7 @@ int Trainer::stop() {
   save();
   const int signal = stop_signal_of_ranks(communicator_);
   if (leads()) {
+    note_end("stopped", fmt::format("by signal {}", signal));
     spdlog::warn("stopped by signal {} after step {}; --resume continues", signal, state_.step);
   }
   return 128 + signal;
@@ -276,26 +256,6 @@ void Trainer::train_step(BatchLoader& loader) {
   if (accepted && engine_.optimizer().statistics_due(state_.updates)) report_statistics();
 }
 
-void Trainer::report(const StepMetrics& metrics) {
-  if (!leads()) return;
-  metrics_->train(metrics);
-  progress_->step(metrics);
-}
-
-// Every rank knows about its own blocks only.
-void Trainer::report_statistics() {
-  Json mine = Json::array();
-  for (const BlockStatistics& group : engine_.optimizer_statistics()) {
-    mine.push_back({group.group, group.values});
-  }
-  const std::vector<std::string> all = communicator_.exchange(mine.dump());
-  for (int rank = 0; leads() && rank < communicator_.size(); ++rank) {
-    for (const Json& group : Json::parse(all[static_cast<size_t>(rank)])) {
-      metrics_->blocks(state_.step, {group[0], group[1]}, communicator_.size() > 1 ? rank : -1);
-    }
-  }
-}
-
 bool Trainer::accept(double loss, double norm) {
   if (std::isfinite(loss) && std::isfinite(norm)) {
     state_.skipped_in_a_row = 0;
@@ -307,6 +267,7 @@ bool Trainer::accept(double loss, double norm) {
     spdlog::warn("step {} skipped: loss {}, gradient norm {}", state_.step + 1, loss, norm);
   }
   if (state_.skipped_in_a_row > config_.train.max_skipped_steps) {
+    diverged_together_ = true;
     throw Error(ExitCode::diverged,
                 fmt::format("diverged: {} steps in a row had a non-finite loss or gradient; lower "
                             "train.lr or resume from an earlier checkpoint",
@@ -371,7 +332,9 @@ bool Trainer::finish() {
     spdlog::info("done: {} steps, {} tokens in {:.1f} s{}", state_.step, state_.tokens, seconds,
                  result);
   }
+  diverged_together_ = true;  // if at all
   require_finite(loss);
+  if (leads()) note_end("finished", "", scored ? mean : std::nullopt);
   return true;
 }
 

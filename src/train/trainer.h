@@ -45,11 +45,17 @@ class Trainer {
   std::string choose_checkpoint();
   void describe_run();
   void report_completion() const;
+  // From the state that begin() has left to the end.
+  int train();
   void train_step(BatchLoader& loader);
   // True if loss and norm are finite; else the step is counted as skipped.
   bool accept(double loss, double norm);
   void report(const StepMetrics& metrics);
   void report_statistics();
+  // result.json says how the run ended.
+  void note_end(const std::string& ended, const std::string& reason = "",
+                std::optional<double> val_loss = std::nullopt);
+  void note_divergence(const std::string& reason);
   // Saves and returns the exit code, once a signal has reached any rank.
   int stop();
   bool scores_at_end() const { return val_tokens_ && config_.eval.final; }
@@ -80,6 +86,7 @@ class Trainer {
   RunState state_;
   double earlier_seconds_ = 0;  // up to the checkpoint that was resumed from
   int64_t saved_step_ = -1;
+  bool diverged_together_ = false;       // if the run diverges, every rank sees it
   bool complete_ = false;                // before this process began
   bool stop_asked_ = false;              // by a signal to any rank, when the ranks last spoke
   std::unique_ptr<DirectoryLock> lock_;  // one run a run directory; of rank 0, like what follows

@@ -100,6 +100,8 @@ TEST_F(RankFailures, DivergenceEndsAllRanksWithItsExitCode) {
                    "train.max_skipped_steps=2"});
   EXPECT_EQ(result.exit_code, 3) << result.errors;
   EXPECT_EQ(count(result.errors, "diverged"), 1u) << result.errors;
+  ASSERT_EQ(metrics(out(), "final").size(), 1u);
+  EXPECT_EQ(metrics(out(), "final")[0]["diverged"], true);
 }
 
 // A bad token in a shard that only some step, on some rank, reads.

@@ -1,0 +1,29 @@
+// result.json of a run directory: how its run ended, for whoever waits for it.
+//
+//   ended     "running" (also if it was killed), "finished", "stopped" (by a signal) or "diverged"
+//   step      the last step that was made; diverged: the one that could not be
+//   tokens    trained on so far
+//   wall_s    as in metrics.jsonl
+//   val_loss  finished: on the whole validation set, if eval.final asks for it
+//   reason    stopped, diverged: in words
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace dashlm {
+
+struct RunResult {
+  std::string ended;
+  int64_t step = 0;
+  int64_t tokens = 0;
+  double wall_seconds = 0;
+  std::optional<double> val_loss;
+  std::string reason;
+};
+
+// Into the run directory `folder`, in the place of the one before.
+void write_run_result(const std::string& folder, const RunResult& result);
+
+}  // namespace dashlm
