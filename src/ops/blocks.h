@@ -98,7 +98,8 @@ struct BlockTensors {
 //   P = U · ‖Pg‖_F / (‖U‖_F + 1e-16)       (not preconditioned: P = Pg)
 //   M = μ·M + P and P = M, or P = P + μ·M with Nesterov
 //   W = W·(1 - lr·wd) - lr·P
-// With momentum and decay_in_momentum, P = P + wd·W before the second line, and W = W - lr·P.
+// With momentum and decay_in_momentum, P = P + wd·W before the second line, and W = W - lr·P in the
+// last (Distributed Shampoo).
 // ratios (N) = ‖Pg‖_F / (‖U‖_F + 1e-16), for statistics; 1 where there is none.
 void apply_block_update(Context& context, const Tensor& flat, const Tensor& places,
                         const BlockTensors& tensors, const BlockUpdate& update,

@@ -1,0 +1,1 @@
+"""Experiments: many runs that answer one question. docs/experiments.md explains the files."""

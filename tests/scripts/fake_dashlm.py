@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Stands in for dashlm in the tests of experiments: plans and "trains" at once, as its config says.
+
+A config's "fake" may have "slow" (seconds that training takes), "exit" (an exit code without a
+result) and "diverge". The loss is least at train.lr = 0.01.
+"""
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+import time
+
+
+def load(path):
+    config = json.loads(re.sub(r"//[^\n\"]*$", "", pathlib.Path(path).read_text(), flags=re.M))
+    base = config.pop("extends", None)
+    below = load(pathlib.Path(path).parent / base) if base else {}
+
+    def merge(under, over):
+        for key, value in over.items():
+            both = isinstance(value, dict) and isinstance(under.get(key), dict)
+            under[key] = merge(under[key], value) if both else value
+        return under
+    return merge(below, config)
+
+
+def plan(config):
+    if "typo" in config.get("optimizer", {}):
+        print("12:00:00 error unknown key optimizer.typo", file=sys.stderr)
+        return 1
+    found = {"tokens": 1000000, "steps": 10, "bytes": {"total": 2 ** 30}}
+    if "--gpu" in sys.argv:
+        found["estimate"] = {"lines": [{"ranks": 1, "step_ms": 1000}]}
+    print(json.dumps(found))
+    return 0
+
+
+def train(config, out):
+    out.mkdir(parents=True, exist_ok=True)
+    fake = config.get("fake", {})
+    with open(os.environ["FAKE_STARTS"], "a", encoding="utf-8") as starts:
+        starts.write(f"{out}\n")
+    time.sleep(fake.get("slow", 0))
+    if "exit" in fake:
+        print("the machine is on fire")
+        return fake["exit"]
+    rate = config["train"]["lr"]
+    loss = 3 + math.log10(rate / 0.01) ** 2 + 0.001 * config["train"]["seed"]
+    result = {"ended": "finished", "step": 10, "tokens": 1000000, "wall_s": 2.0, "val_loss": loss}
+    if fake.get("diverge") or rate > 1:
+        result.update({"ended": "diverged", "step": 7})
+        del result["val_loss"]
+    (out / "result.json").write_text(json.dumps(result))
+    return 0 if "val_loss" in result else 3
+
+
+def main():
+    command, path = sys.argv[1:3]
+    config = load(path)
+    if command == "plan":
+        return plan(config)
+    return train(config, pathlib.Path(sys.argv[sys.argv.index("--out") + 1]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
