@@ -12,6 +12,7 @@
 #include "data/dataset_folder.h"
 #include "data/verify.h"
 #include "io/checkpoint_store.h"
+#include "train/run_check.h"
 
 namespace dashlm {
 namespace {
@@ -39,14 +40,46 @@ std::vector<FileCheck> verify_checkpoints(const std::string& folder) {
   return checks;
 }
 
+// Files that hold no tokens, by their names: raw tokens would be seen in anything.
+bool is_no_token_file(const std::string& path) {
+  constexpr const char* kOthers[] = {".safetensors", ".model", ".json", ".jsonl", ".txt"};
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored) &&
+         std::ranges::any_of(kOthers, [&](const char* end) { return path.ends_with(end); });
+}
+
+// A single file, as the dataset or the checkpoint it lies in describes it.
+std::vector<FileCheck> verify_as_part(const std::string& path) {
+  std::string folder = fs::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+  std::vector<FileCheck> checks;
+  if (has_manifest(folder)) checks = verify_dataset(folder);
+  if (is_there(folder + "/manifest.json")) checks = CheckpointStore::check(folder);
+  std::erase_if(checks, [&](const FileCheck& check) {
+    return fs::path(check.path).filename() != fs::path(path).filename();
+  });
+  require(!checks.empty(),
+          "{} holds no tokens, and no description of it lies beside it; name the folder of the "
+          "dataset, checkpoint or run that it belongs to",
+          path);
+  return checks;
+}
+
+// A run's own files, and its checkpoints.
+std::vector<FileCheck> verify_run(const std::string& folder) {
+  std::vector<FileCheck> checks = check_run_files(folder);
+  const std::vector<FileCheck> more = verify_checkpoints(folder + "/checkpoints");
+  checks.insert(checks.end(), more.begin(), more.end());
+  return checks;
+}
+
 // By what lies at the path.
 std::vector<FileCheck> verify_path(const std::string& path, int64_t vocab_size) {
+  if (is_no_token_file(path)) return verify_as_part(path);
   if (has_manifest(path) || is_unfinished(path)) return verify_dataset(path);
   if (is_there(path + "/manifest.json")) return CheckpointStore::check(path);
-  for (const std::string& folder : {path + "/checkpoints", path}) {
-    if (!CheckpointStore(folder, 1).steps().empty()) return verify_checkpoints(folder);
-  }
-  require(!is_there(path + "/checkpoints"), "{} is a run without a checkpoint, so far", path);
+  if (is_there(path + "/checkpoints")) return verify_run(path);
+  if (!CheckpointStore(path, 1).steps().empty()) return verify_checkpoints(path);
   return verify_token_files({path}, vocab_size);
 }
 

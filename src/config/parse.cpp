@@ -78,10 +78,19 @@ bool is_rounded_to_zero(const Json& value, Position& position) {
   return digits.find_first_of("123456789") != std::string::npos;
 }
 
+// The parser would take it for the end.
+void require_no_zero_byte(const std::string& text, const std::string& source) {
+  const size_t at = text.find('\0');
+  const auto end = text.begin() + static_cast<int64_t>(std::min(at, text.size()));
+  require(at == std::string::npos, "{}:{}: a zero byte; this is no text", source,
+          1 + std::count(text.begin(), end, '\n'));
+}
+
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& source,
                 std::map<std::string, int64_t>* lines) {
+  require_no_zero_byte(text, source);
   constexpr int kDeepest = 64;
   OpenObjects open;
   KeyLines key_lines(lines);

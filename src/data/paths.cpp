@@ -60,6 +60,8 @@ std::vector<std::string> expand_paths(const std::vector<std::string>& paths,
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code ignored;
+    require(!path.empty(), "a path is empty (looking for {}); name a file, a folder or a pattern",
+            what);
     const bool literal = fs::exists(path, ignored);
     const bool pattern = !literal && path.find_first_of("*?[") != std::string::npos;
     require(literal || pattern, "{} does not exist (looking for {})", path, what);

@@ -94,6 +94,7 @@ std::string what_is_in_the_way(const std::string& path) {
   }
   if (!fs::exists(path, ignored)) return "";
   if (!fs::is_directory(path, ignored)) return "is a file";
+  if (has(path, "dataset.json")) return "is the folder of a dataset";
   if (is_model(path)) return "is the folder of a model in Hugging Face's format";
   if (is_folder_of_checkpoints(path)) {
     return "is the folder of checkpoints" + of_run(parent);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "data/dataset_folder.h"
 #include "data/tokenizer.h"
 #include "io/file.h"
 #include "train/run_directory.h"
@@ -27,12 +28,25 @@ bool is_without_bos(const std::string& shard) {
   return json.is_object() && json.contains("bos") && json["bos"] == false;
 }
 
+// The tokens of a dataset mean something to the tokenizer alone that made them.
+void warn_of_another_tokenizer(const std::string& path, const std::string& shard) {
+  const std::string folder = dataset_of(shard);
+  if (!has_manifest(folder) || read_manifest(folder).tokenizer_crc == crc32_of_file(path)) return;
+  spdlog::warn("the tokenizer '{}' is not the one that made the tokens in '{}'", path, folder);
+}
+
 }  // namespace
 
 void keep_tokenizer(const RunConfig& config) {
   const std::string& source = config.data.tokenizer;
   const std::string copy = config.out + "/" + kName;
-  if (is_file(source) && !is_file(copy)) write_text_file(copy, read_text_file(source));
+  if (!is_file(source)) return;
+  if (!is_file(copy)) {
+    write_text_file(copy, read_text_file(source));
+  } else if (crc32_of_file(copy) != crc32_of_file(source)) {
+    spdlog::warn("'{}' is another tokenizer than data.tokenizer '{}'; the run keeps its own", copy,
+                 source);
+  }
 }
 
 std::string find_tokenizer(const std::string& checkpoint, const RunConfig& config) {
@@ -63,6 +77,7 @@ HfTokenizer tokenizer_of_run(const RunConfig& config, const TokenStream& trainin
         path, size, config.model.vocab_size);
     return {};
   }
+  warn_of_another_tokenizer(path, training_data.shards().front().path);
   const bool adds_bos = !is_without_bos(training_data.shards().front().path);
   return make_hf_tokenizer(path, adds_bos, config.model.seq_len);
 }

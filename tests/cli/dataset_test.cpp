@@ -123,6 +123,58 @@ TEST_F(DatasetTest, TrainingDataIsLookedAtBeforeTraining) {
   EXPECT_FALSE(fs::exists(out()));
 }
 
+// Raw tokens would be seen in any file: one that belongs to something is compared with that.
+TEST_F(DatasetTest, VerifyKnowsFilesThatHoldNoTokens) {
+  ASSERT_EQ(run(tokenize_command()).exit_code, 0);
+  ASSERT_EQ(train().exit_code, 0);
+  const std::string model =
+      out() + "/checkpoints/" + checkpoints(out()).back() + "/model.safetensors";
+  const auto verdict = [&](const std::string& file) { return dashlm({"verify", file}).output; };
+  for (const std::string& file : {model, path("data/tokenizer.model")}) {
+    EXPECT_TRUE(verdict(file).starts_with("ok   " + file)) << verdict(file);
+    std::string bytes = read_file(fs::relative(file, directory_).string());
+    bytes[bytes.size() / 2] ^= 1;
+    write_file(fs::relative(file, directory_).string(), bytes);
+    EXPECT_TRUE(verdict(file).starts_with("BAD")) << verdict(file);
+  }
+  EXPECT_NE(verdict(path("config.json")).find("name the folder"), std::string::npos);
+}
+
+TEST_F(DatasetTest, VerifyReadsARunsOwnFiles) {
+  ASSERT_EQ(train().exit_code, 0);
+  EXPECT_EQ(dashlm({"verify", out()}).exit_code, 0);
+  write_file("run/config.json", "garbage");
+  write_file("run/metrics.jsonl", read_file("run/metrics.jsonl") + "no line\n");
+  write_file("run/tokenizer.model", "none");
+  const std::string output = dashlm({"verify", out()}).output;
+  for (const char* name : {"config.json", "metrics.jsonl", "tokenizer.model"}) {
+    EXPECT_NE(output.find(std::string("run/") + name), std::string::npos) << output;
+  }
+  EXPECT_NE(output.find(" 3 bad"), std::string::npos) << output;
+}
+
+TEST_F(DatasetTest, TheTokenizerOfARunIsThatOfItsData) {
+  ASSERT_EQ(run(tokenize_command()).exit_code, 0);
+  EXPECT_NE(train({"--out", path("data")}).errors.find("is the folder of a dataset"),
+            std::string::npos);
+  // The same tokens to another tokenizer would be other words.
+  ASSERT_EQ(
+      dashlm({"tokenize", path("corpus.jsonl"), "--train-tokenizer", "299", "--out", path("other")})
+          .exit_code,
+      0);
+  const std::string other = "data.tokenizer=" + path("other/tokenizer.model");
+  const std::vector<std::string> onto_data = {"--set", "data.train=" + path("data/train_*.bin"),
+                                              "--set", "model.vocab_size=400",
+                                              "--set", "train.steps=2"};
+  std::vector<std::string> arguments = onto_data;
+  arguments.insert(arguments.end(), {"--set", other});
+  EXPECT_NE(train(arguments).errors.find("is not the one that made the tokens"), std::string::npos);
+  arguments = onto_data;
+  arguments.insert(arguments.end(), {"--set", "data.tokenizer=" + path("data/tokenizer.model"),
+                                     "--set", "train.steps=3", "--resume"});
+  EXPECT_NE(train(arguments).errors.find("the run keeps its own"), std::string::npos);
+}
+
 TEST_F(DatasetTest, VerifyReadsDatasetsRunsAndCheckpoints) {
   ASSERT_EQ(run(tokenize_command()).exit_code, 0);
   ASSERT_EQ(train().exit_code, 0);

@@ -52,6 +52,11 @@ TEST(ParseJson, NumbersBeyondAnyTypeAreErrors) {
   EXPECT_EQ(parse_json("[5e-324, 1e308, 0.0]", "a.json")[0], 5e-324);
 }
 
+TEST(ParseJson, AZeroByteIsNoEnd) {
+  expect_bad_input({"a.json:2", "zero byte"},
+                   [] { parse_json(std::string("{\n}\0garbage", 11), "a.json"); });
+}
+
 TEST(ParseJson, BottomlessNestingIsAnError) {
   std::string text;
   for (int i = 0; i < 200000; ++i) text += "[";
