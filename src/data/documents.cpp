@@ -161,7 +161,7 @@ void DocumentReader::bad(const std::string& source, const std::string& reason) {
   ++skipped_;
   constexpr int64_t kShown = 5;
   if (skipped_ <= kShown) spdlog::warn("left out {}: {}", source, reason);
-  if (skipped_ == kShown) spdlog::warn("further documents left out are only counted");
+  if (skipped_ == kShown + 1) spdlog::warn("further documents left out are only counted");
 }
 
 }  // namespace dashlm
