@@ -8,7 +8,8 @@
 #   --short   150 steps instead of 600, in a run directory of its own, runs/quickstart-short
 #
 # Before it trains, it measures some steps of each optimizer and says how long all will take: on two
-# cores with AVX-512 two and a half to five minutes, with AVX2 four or more, with --short a quarter of it.
+# cores with AVX-512 two and a half to five minutes, with AVX2 four or more, with --short a quarter
+# of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -34,18 +34,14 @@ class Row:
     sweep: dict       # key -> values, in the order in which they are swept
     seeds: tuple      # the first one is the sweep's
     sizes: tuple      # names; empty: all
-    published: dict   # figures of the paper, shown beside ours
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     path: pathlib.Path
-    title: str
     base: pathlib.Path
     rows: tuple
     sizes: tuple
-    targets: tuple    # losses, in nats
-    baseline: str     # the row that the others are compared with
     ranks: int        # that the runs are meant for
     gpu: str          # that time is estimated for; "" for this machine's CPU
 
@@ -152,23 +148,20 @@ def _named(reader, key, make):
 
 def _read_row(entry, name, sweep, seeds, sizes):
     row = Row(name=name, set=entry.get("set", dict, {}), sweep=entry.sweep("sweep", sweep),
-              seeds=entry.seeds(list(seeds)), sizes=tuple(entry.get("sizes", list, [])),
-              published=entry.get("published", dict, {}))
+              seeds=entry.seeds(list(seeds)), sizes=tuple(entry.get("sizes", list, [])))
     for wanted in row.sizes:
         if wanted not in sizes:
             entry.fail(f'"{wanted}" is none of the sizes {", ".join(sizes)}', "sizes")
     return row
 
 
-def _check_rows(reader, rows, baseline):
+def _check_rows(reader, rows):
     if not rows:
         reader.fail("must have at least one row", "rows")
     for index, row in enumerate(rows):
         for other in rows[:index]:
             if (row.set, row.sweep, row.seeds) == (other.set, other.sweep, other.seeds):
                 reader.fail(f'"{row.name}" is the same as "{other.name}"', f"rows[{index}]")
-    if baseline not in [row.name for row in rows]:
-        reader.fail(f'no row is called "{baseline}"', "baseline")
 
 
 def read(path):
@@ -191,14 +184,9 @@ def read(path):
     size_names = [size.name for size in sizes]
     rows = _named(reader, "rows",
                   lambda entry, name: _read_row(entry, name, sweep, seeds, size_names))
-    targets = tuple(reader.get("targets", list, []))
-    if any(isinstance(t, bool) or not isinstance(t, (int, float)) or t <= 0 for t in targets):
-        reader.fail("must be a list of losses above 0, in nats", "targets")
-    baseline = reader.get("baseline", str, rows[0].name if rows else "")
-    _check_rows(reader, rows, baseline)
+    _check_rows(reader, rows)
     experiment = Experiment(
-        path=path, title=reader.get("title", str, path.stem), base=base.resolve(), rows=rows,
-        sizes=sizes, targets=targets, baseline=baseline, ranks=reader.get("ranks", int, 1),
-        gpu=reader.get("gpu", str, ""))
+        path=path, base=base.resolve(), rows=rows, sizes=sizes,
+        ranks=reader.get("ranks", int, 1), gpu=reader.get("gpu", str, ""))
     reader.end()
     return experiment
