@@ -33,40 +33,34 @@ class RowState:
     at_edge: tuple            # keys whose best value is the first or last of several
 
 
-def state_of(row, loss):
-    """`loss(settings)` is the final loss of a run, infinite if it diverged, None if it is missing."""
+def _walk(row, loss):
+    """The settings that each key's values make, key by key, then those of the seeds; with the best
+    values known by then. A key whose losses are not all known stays at the middle of its values."""
     best = {key: values[len(values) // 2] for key, values in row.sweep.items()}
-    seed = row.seeds[0]
-
-    def settings(changed=(), of_seed=seed):
-        return Settings(tuple({**best, **dict(changed)}.items()), of_seed)
-
-    for key, values in row.sweep.items():
-        tried = [settings([(key, value)]) for value in values]
-        missing = tuple(one for one in tried if loss(one) is None)
-        if missing:
-            return RowState(missing, None, ())
-        best[key] = values[min(range(len(values)), key=lambda i: loss(tried[i]))]
-    finals = [settings(of_seed=one) for one in row.seeds]
-    edges = tuple(key for key, values in row.sweep.items()
-                  if len(values) > 1 and best[key] in (values[0], values[-1]))
-    missing = tuple(one for one in finals if loss(one) is None)
-    return RowState(missing, tuple(best.items()), edges)
-
-
-def all_settings(row, loss):
-    """Those of every run of a row, as far as results tell: keys that are still to be swept stand at
-    the middle of their values."""
-    best = {key: values[len(values) // 2] for key, values in row.sweep.items()}
-    found = {}
     for key, values in row.sweep.items():
         tried = [Settings(tuple({**best, key: value}.items()), row.seeds[0]) for value in values]
-        found.update(dict.fromkeys(tried))
         losses = [loss(one) for one in tried]
         if None not in losses:
             best[key] = values[losses.index(min(losses))]
-    finals = [Settings(tuple(best.items()), seed) for seed in row.seeds]
-    return list({**found, **dict.fromkeys(finals)})
+        yield tried, best
+    yield [Settings(tuple(best.items()), seed) for seed in row.seeds], best
+
+
+def state_of(row, loss):
+    """`loss(settings)` is the final loss of a run, infinite if it diverged, None if it is missing."""
+    for count, (settings, best) in enumerate(_walk(row, loss)):
+        missing = tuple(one for one in settings if loss(one) is None)
+        if count == len(row.sweep):  # the seeds
+            edges = tuple(key for key, values in row.sweep.items()
+                          if len(values) > 1 and best[key] in (values[0], values[-1]))
+            return RowState(missing, tuple(best.items()), edges)
+        if missing:
+            return RowState(missing, None, ())
+
+
+def all_settings(row, loss):
+    """Those of every run of a row, as far as results tell, each once."""
+    return list(dict.fromkeys(one for settings, _ in _walk(row, loss) for one in settings))
 
 
 def most_runs(row):

@@ -12,6 +12,7 @@
 #include "data/dataset_folder.h"
 #include "data/verify.h"
 #include "io/checkpoint_store.h"
+#include "io/file.h"
 #include "train/run_check.h"
 
 namespace dashlm {
@@ -24,11 +25,6 @@ struct Options {
   int64_t vocab_size = 0;
   bool json = false;
 };
-
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // Of all checkpoints in a folder.
 std::vector<FileCheck> verify_checkpoints(const std::string& folder) {
@@ -50,11 +46,10 @@ bool is_no_token_file(const std::string& path) {
 
 // A single file, as the dataset or the checkpoint it lies in describes it.
 std::vector<FileCheck> verify_as_part(const std::string& path) {
-  std::string folder = fs::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
+  const std::string folder = folder_of(path);
   std::vector<FileCheck> checks;
   if (has_manifest(folder)) checks = verify_dataset(folder);
-  if (is_there(folder + "/manifest.json")) checks = CheckpointStore::check(folder);
+  if (path_exists(folder + "/manifest.json")) checks = CheckpointStore::check(folder);
   std::erase_if(checks, [&](const FileCheck& check) {
     return fs::path(check.path).filename() != fs::path(path).filename();
   });
@@ -77,8 +72,8 @@ std::vector<FileCheck> verify_run(const std::string& folder) {
 std::vector<FileCheck> verify_path(const std::string& path, int64_t vocab_size) {
   if (is_no_token_file(path)) return verify_as_part(path);
   if (has_manifest(path) || is_unfinished(path)) return verify_dataset(path);
-  if (is_there(path + "/manifest.json")) return CheckpointStore::check(path);
-  if (is_there(path + "/checkpoints")) return verify_run(path);
+  if (path_exists(path + "/manifest.json")) return CheckpointStore::check(path);
+  if (path_exists(path + "/checkpoints")) return verify_run(path);
   if (!CheckpointStore(path, 1).steps().empty()) return verify_checkpoints(path);
   return verify_token_files({path}, vocab_size);
 }

@@ -20,16 +20,6 @@ constexpr const char* kManifest = "dataset.json";
 constexpr const char* kUnfinished = ".unfinished";
 constexpr const char* kTokenizer = "tokenizer.model";
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
-std::string parent_of(const std::string& path) {
-  const std::string parent = fs::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 [[noreturn]] void fail_unfinished(const std::string& folder) {
   fail_input(
       "the dataset in {} is not finished: `dashlm tokenize` was broken off there, or is still at "
@@ -39,7 +29,7 @@ std::string parent_of(const std::string& path) {
 
 // The folders that a pattern stands for, or the folder itself.
 std::vector<std::string> folders_of(const std::string& folder) {
-  if (is_there(folder)) return {folder};
+  if (path_exists(folder)) return {folder};
   glob_t found = {};
   ::glob(folder.c_str(), GLOB_NOSORT, nullptr, &found);
   std::vector<std::string> folders(found.gl_pathv, found.gl_pathv + found.gl_pathc);
@@ -117,11 +107,11 @@ class WholeParts {
 }  // namespace
 
 bool has_manifest(const std::string& folder) {
-  return is_there(fs::path(folder) / kManifest);
+  return path_exists(folder + "/" + kManifest);
 }
 
 bool is_unfinished(const std::string& folder) {
-  return is_there(fs::path(folder) / kUnfinished) && !has_manifest(folder);
+  return path_exists(folder + "/" + kUnfinished) && !has_manifest(folder);
 }
 
 DatasetManifest read_manifest(const std::string& folder) {
@@ -166,7 +156,7 @@ std::vector<std::string> shards_in(const std::string& folder) {
 }
 
 std::string dataset_of(const std::string& file) {
-  const std::string folder = parent_of(file);
+  const std::string folder = folder_of(file);
   if (has_manifest(folder) || is_unfinished(folder)) return folder;
   std::error_code error;
   const fs::path target = fs::canonical(file, error);
@@ -179,7 +169,7 @@ void require_finished(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     std::error_code ignored;
     const bool directory = fs::is_directory(path, ignored);
-    for (const std::string& folder : folders_of(directory ? path : parent_of(path))) {
+    for (const std::string& folder : folders_of(directory ? path : folder_of(path))) {
       if (is_unfinished(folder)) fail_unfinished(folder);
     }
   }

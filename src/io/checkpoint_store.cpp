@@ -68,11 +68,6 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 // Housekeeping must not end a run: what cannot be removed stays, with a warning.
 void remove_folder(const std::string& folder) {
   std::error_code error;
@@ -170,7 +165,7 @@ int lock_folder(const std::string& folder) {
 
 bool being_written(const std::string& folder) {
   const int lock = lock_folder(folder);
-  if (lock < 0) return exists(folder);
+  if (lock < 0) return path_exists(folder);
   ::close(lock);
   return false;
 }
@@ -225,7 +220,7 @@ void CheckpointStore::clean_up() const {
       remove_folder(path);
     } else if (const int64_t step = step_of_hidden(name, kReplaced); step >= 0) {
       const std::string folder = directory_ + "/" + name_of_step(step);
-      if (!exists(folder)) {
+      if (!path_exists(folder)) {
         if (std::rename(path.c_str(), folder.c_str()) < 0) {
           spdlog::warn("cannot rename '{}' to '{}': {}", path, folder, std::strerror(errno));
         }
@@ -251,7 +246,7 @@ std::string CheckpointStore::newest_sound() const {
   for (const int64_t step : newest_first) {
     for (const std::string& folder :
          {directory_ + "/" + name_of_step(step), hidden(directory_, step, kReplaced)}) {
-      if (!exists(folder)) continue;
+      if (!path_exists(folder)) continue;
       try {
         verify(folder);
         return folder;
@@ -293,22 +288,22 @@ std::string CheckpointStore::install(const std::string& folder, int64_t step) co
   const std::string target = directory_ + "/" + name_of_step(step);
   const std::string replaced = hidden(directory_, step, kReplaced);
   const std::string removed = hidden(directory_, step, kRemoved);
-  if (exists(target)) {
+  if (path_exists(target)) {
     // clean_up() has left a replaced folder only where the one in its place is damaged.
-    if (exists(removed)) remove_folder(removed);
-    const std::string aside = exists(replaced) ? removed : replaced;
+    if (path_exists(removed)) remove_folder(removed);
+    const std::string aside = path_exists(replaced) ? removed : replaced;
     if (std::rename(target.c_str(), aside.c_str()) < 0) {
       fail_runtime("cannot move '{}' aside: {}", target, std::strerror(errno));
     }
   }
   if (std::rename(folder.c_str(), target.c_str()) < 0) {
     const int error = errno;
-    if (exists(replaced)) std::rename(replaced.c_str(), target.c_str());
+    if (path_exists(replaced)) std::rename(replaced.c_str(), target.c_str());
     fail_runtime("cannot rename '{}' to '{}': {}", folder, target, std::strerror(error));
   }
   sync_directory(directory_);
-  if (exists(replaced)) remove_folder(replaced);
-  if (exists(removed)) remove_folder(removed);
+  if (path_exists(replaced)) remove_folder(replaced);
+  if (path_exists(removed)) remove_folder(removed);
   return target;
 }
 
@@ -325,7 +320,7 @@ void CheckpointStore::remove_old(int64_t newest) const {
     }
     // Renamed first: a folder half deleted must not pass for a damaged checkpoint.
     const std::string removed = hidden(directory_, step, kRemoved);
-    if (exists(removed)) remove_folder(removed);
+    if (path_exists(removed)) remove_folder(removed);
     if (std::rename(folder.c_str(), removed.c_str()) < 0) {
       spdlog::warn("cannot remove '{}': {}", folder, std::strerror(errno));
     } else {
@@ -346,7 +341,7 @@ CheckpointWriter::CheckpointWriter(CheckpointStore& store, int64_t step)
                    std::strerror(errno));
     }
     if (made) lock_ = lock_folder(folder_);
-    if (made && lock_ < 0 && exists(folder_)) {
+    if (made && lock_ < 0 && path_exists(folder_)) {
       const int error = errno;
       remove_folder(folder_);
       fail_runtime("cannot lock '{}': {}", folder_, std::strerror(error));

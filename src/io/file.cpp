@@ -31,17 +31,12 @@ auto uninterrupted(const Call& call) {
   return result;
 }
 
-std::string parent_of(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? "." : parent;
-}
-
 // Hidden, beside the target (a rename must not cross file systems), and unlike that of any other
 // writer in this process. Another process' is told apart by O_EXCL.
 std::string temporary_name(const std::string& path) {
   static std::atomic<uint64_t> counter{0};
   const std::string file = std::filesystem::path(path).filename().string();
-  return fmt::format("{}/.{}.{}-{}.tmp", parent_of(path), file, ::getpid(), counter++);
+  return fmt::format("{}/.{}.{}-{}.tmp", folder_of(path), file, ::getpid(), counter++);
 }
 
 }  // namespace
@@ -94,7 +89,7 @@ void FileWriter::commit() {
   // Nothing is left to lose: fsync has reported what there was to report.
   ::close(file_);
   file_ = -1;
-  sync_directory(parent_of(path_));
+  sync_directory(folder_of(path_));
 }
 
 FileReader::FileReader(std::string path) : path_(std::move(path)) {
@@ -125,6 +120,16 @@ void FileReader::read_at(int64_t offset, void* to, int64_t bytes) const {
             offset + done, bytes, offset);
     done += got;
   }
+}
+
+bool path_exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+std::string folder_of(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
 }
 
 void write_text_file(const std::string& path, const std::string& text) {

@@ -54,6 +54,10 @@ class FileReader {
   int64_t bytes_ = 0;
 };
 
+bool path_exists(const std::string& path);  // false too where nobody may look
+// The folder a file lies in, "." for a bare name.
+std::string folder_of(const std::string& path);
+
 void write_text_file(const std::string& path, const std::string& text);  // atomically
 std::string read_text_file(const std::string& path);  // bad_input Error when it cannot be read
 uint32_t crc32_of_file(const std::string& path);

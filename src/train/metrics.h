@@ -4,9 +4,9 @@
 //          optimizer_ms, communication_ms, bytes_sent, tokens_per_s; on GPUs whose peak rate is
 //          known also mfu; of a block-wise optimizer also pack_ms, factors_ms, roots_ms, update_ms
 //   eval   step, val_loss, val_ppl, tokens
-//   final  step, val_loss, val_ppl, tokens, wall_s; of a run that diverged: diverged = true, the
-//   step
-//          that could not be made, and val_loss = null
+//   final  step, val_loss, val_ppl, tokens, wall_s; of a run that diverged also diverged = true,
+//   with
+//          the step that could not be made and val_loss = null
 //   blocks step, group, and figures about a group of blocks (optimizer.statistics_every); with
 //          several ranks also rank, whose blocks these are; those about the computation of roots
 //          (steps_mean and what follows) are missing until this process has computed every root of

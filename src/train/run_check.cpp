@@ -1,6 +1,5 @@
 #include "train/run_check.h"
 
-#include <filesystem>
 #include <functional>
 #include <sstream>
 
@@ -45,8 +44,7 @@ std::vector<FileCheck> check_run_files(const std::string& folder) {
   std::vector<FileCheck> checks;
   for (const auto& [name, check] : files) {
     const std::string path = folder + "/" + name;
-    std::error_code ignored;
-    if (!std::filesystem::exists(path, ignored)) continue;
+    if (!path_exists(path)) continue;
     try {
       checks.push_back({path, "", check(path)});
     } catch (const Error& error) {

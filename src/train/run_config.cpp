@@ -7,6 +7,7 @@
 #include "config/layers.h"
 #include "config/paths.h"
 #include "data/paths.h"
+#include "io/file.h"
 #include "train/run_directory.h"
 
 namespace dashlm {

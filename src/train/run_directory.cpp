@@ -128,11 +128,6 @@ void require_place_for_run(const std::string& path, RunStart start) {
       path, what_is_there_instead(path));
 }
 
-std::string folder_of(const std::string& path) {
-  const std::string folder = fs::path(path).parent_path().string();
-  return folder.empty() ? "." : folder;
-}
-
 bool is_config_of_run(const std::string& path) {
   return fs::path(path).filename() == "config.json" && holds_run(folder_of(path));
 }

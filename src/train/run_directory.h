@@ -23,7 +23,4 @@ void require_place_for_run(const std::string& path, RunStart start);
 // Whether `path` is the config.json of a run directory, which a run has written about itself.
 bool is_config_of_run(const std::string& path);
 
-// The folder a file lies in, "." for a bare name.
-std::string folder_of(const std::string& path);
-
 }  // namespace dashlm

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 
+#include "cli/expect_words.h"
 #include "cli/run_fixture.h"
 #include "data/prose.h"
 #include "io/file.h"
@@ -40,11 +41,7 @@ class DatasetTest : public RunTest {
 
 // What is common to all these: nothing was trained, and the message is a help.
 void expect_refused(const ProcessResult& result, const std::vector<std::string>& words) {
-  EXPECT_EQ(result.exit_code, 1) << result.errors;
-  for (const std::string& word : words) {
-    EXPECT_NE(result.errors.find(word), std::string::npos)
-        << "'" << word << "' is missing in: " << result.errors;
-  }
+  expect_words(result, 1, words);
 }
 
 TEST_F(DatasetTest, AKilledTokenizeLeavesNothingToTrainOn) {

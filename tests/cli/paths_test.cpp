@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "cli/expect_words.h"
 #include "cli/run_fixture.h"
 
 namespace dashlm::testing {
@@ -35,14 +36,6 @@ class PathsTest : public RunTest {
       setenv("HOME", home.c_str(), 1);
       if (chdir(place.c_str()) != 0) _exit(99);
     });
-  }
-  void expect_words(const ProcessResult& result, int exit_code,
-                    const std::vector<std::string>& words) const {
-    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
-    for (const std::string& word : words) {
-      EXPECT_NE(result.errors.find(word), std::string::npos)
-          << "'" << word << "' is missing in: " << result.errors;
-    }
   }
   Json resolved(const std::string& folder, const std::vector<std::string>& more) const {
     std::vector<std::string> arguments = {"config", path("configs/a.json")};

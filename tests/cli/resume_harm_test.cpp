@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "cli/expect_words.h"
 #include "cli/run_fixture.h"
 #include "io/checkpoint_store.h"
 
@@ -29,14 +30,6 @@ class ResumeHarmTest : public RunTest {
     return found;
   }
 
-  void expect_words(const ProcessResult& result, int exit_code,
-                    const std::vector<std::string>& words) const {
-    EXPECT_EQ(result.exit_code, exit_code) << result.errors;
-    for (const std::string& word : words) {
-      EXPECT_NE(result.errors.find(word), std::string::npos)
-          << "'" << word << "' is missing in: " << result.errors;
-    }
-  }
   void expect_no_word(const ProcessResult& result, const std::string& word) const {
     EXPECT_EQ(result.errors.find(word), std::string::npos) << result.errors;
   }
