@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs an experiment: every training that is missing of it, as many workers as there are.
 
-usage: reproduce.py EXPERIMENT.json [--dry-run] [--out DIR] [--launcher "mpirun -n 8"] [--jobs N]
+usage: reproduce.py EXPERIMENT.json [--dry-run] [--launcher "mpirun -n 8"] [--jobs N]
+                    [--out DIR] [--results DIR]
 
 Start it again to go on where it stopped. It never repeats a finished run; a run that diverged is a
 result. Several of them, on one machine or on several that share DIR, divide the runs among them.
@@ -12,7 +13,8 @@ import pathlib
 import subprocess
 import sys
 
-from experiments import estimate, spec
+from experiments import estimate, reader, spec
+from experiments.runs import Grid
 from experiments.worker import Worker
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -22,7 +24,7 @@ def built_program():
     answer = subprocess.run([ROOT / "scripts" / "preset.sh", "--program"], capture_output=True,
                             text=True, check=False)
     if answer.returncode != 0:
-        raise spec.ExperimentError(answer.stderr.strip())
+        raise reader.ExperimentError(answer.stderr.strip())
     return answer.stdout.strip()
 
 
@@ -33,12 +35,12 @@ def claim_folder(experiment, out):
     if mark.exists():
         found = json.loads(mark.read_text(encoding="utf-8"))
         if found != mine:
-            raise spec.ExperimentError(
+            raise reader.ExperimentError(
                 f"{out} holds runs of the experiment {found.get('experiment')} on "
                 f"{found.get('base')}, not of {experiment.name} on {experiment.base}; choose "
                 "another --out")
     elif out.exists() and any(out.iterdir()):
-        raise spec.ExperimentError(f"{out} holds other files; choose another --out")
+        raise reader.ExperimentError(f"{out} holds other files; choose another --out")
     else:
         out.mkdir(parents=True, exist_ok=True)
         mark.write_text(json.dumps(mine, indent=2) + "\n", encoding="utf-8")
@@ -55,6 +57,9 @@ def main():
                         help="list runs with tokens, memory and time; run nothing")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="where the runs go (default: runs/EXPERIMENT)")
+    parser.add_argument("--results", type=pathlib.Path, metavar="DIR",
+                        help="where the records of finished runs go (default: results/EXPERIMENT "
+                             "beside the file)")
     parser.add_argument("--launcher", default="", help="put before dashlm, such as \"mpirun -n 8\"")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at a time")
     parser.add_argument("--dashlm", metavar="PATH", help="the program (default: the one built here)")
@@ -65,14 +70,15 @@ def main():
         experiment = spec.read(options.experiment)
         out = options.out or pathlib.Path("runs") / experiment.name
         dashlm = options.dashlm or built_program()
+        grid = Grid(experiment, options.results or experiment.results)
         planner = estimate.Planner(experiment, dashlm)
-        estimate.check(experiment, out, planner)
+        estimate.check(grid, planner)
         if options.dry_run:
-            estimate.report(experiment, out, planner, say)
+            estimate.report(grid, planner, say)
             return 0
         claim_folder(experiment, out)
-        return Worker(experiment, out, dashlm, options.launcher, options.jobs, say).run()
-    except spec.ExperimentError as error:
+        return Worker(grid, out, dashlm, options.launcher, options.jobs, say).run()
+    except reader.ExperimentError as error:
         print(f"reproduce: {error}", file=sys.stderr)
         return 1
 

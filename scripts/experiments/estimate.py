@@ -6,8 +6,7 @@ import subprocess
 import tempfile
 
 from . import sweep
-from .runs import all_runs, outcome_of
-from .spec import ExperimentError
+from .reader import ExperimentError
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,20 +61,16 @@ class Planner:
         return Cost(plan["tokens"], most, seconds, source)
 
 
-def check(experiment, out, planner):
+def check(grid, planner):
     """Asks about every setting before anything runs; raises ExperimentError for the first bad one."""
-    for size, row in experiment.pairs():
-        for run in all_runs(experiment, out, size, row):
+    for size, row in grid.experiment.pairs():
+        for run in grid.all_runs(size, row):
             planner.plan(run)
 
 
-def finished_seconds(runs):
+def finished_seconds(records):
     """Wall time of one that is finished, or None."""
-    for run in runs:
-        outcome = outcome_of(run)
-        if outcome is not None and not outcome.diverged:
-            return outcome.seconds
-    return None
+    return next((one["wall_s"] for one in records if one and one["ended"] == "finished"), None)
 
 
 def hours(seconds):
@@ -88,19 +83,20 @@ def hours(seconds):
     return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
 
 
-def report(experiment, out, planner, say):
+def report(grid, planner, say):
     """One line a run, then one a row and one for all."""
+    experiment = grid.experiment
     lines, rows = [], []
     total_runs, total_tokens, total_seconds = 0, 0, 0.0
     for size, row in experiment.pairs():
-        runs = all_runs(experiment, out, size, row)
-        done = finished_seconds(runs)
+        runs = grid.all_runs(size, row)
+        records = [grid.record(run) for run in runs]
+        done = finished_seconds(records)
         cost = None
-        for run in runs:
+        for run, found in zip(runs, records):
             cost = planner.cost(run, done)
-            state = outcome_of(run)
             lines.append((run.name, f"{cost.tokens / 1e6:.1f}M", f"{cost.bytes_per_rank / 2**30:.2f}",
-                          hours(cost.seconds), "missing" if state is None else state.ended))
+                          hours(cost.seconds), found["ended"] if found else "missing"))
         count = sweep.most_runs(row)
         seconds = None if cost.seconds is None else count * cost.seconds
         rows.append((" / ".join(part for part in (size.name, row.name) if part), str(count),

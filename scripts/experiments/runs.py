@@ -1,12 +1,13 @@
-"""The runs of an experiment: where each lies, its config, and what became of it."""
-import copy
+"""The runs of an experiment: the config of each, where it lies, and what became of it."""
 import dataclasses
-import json
+import functools
 import math
 import pathlib
 
-from . import sweep
-from .spec import ExperimentError, slug
+from . import record, sweep
+from .configs import comparable, merged, nested
+from .reader import ExperimentError
+from .spec import slug
 
 SEED_KEYS = ("data.seed", "train.seed")  # a seed is that of the data's order and of the weights
 
@@ -18,16 +19,21 @@ class Run:
     size: object
     row: object
     settings: object
-    folder: pathlib.Path
 
     @property
     def name(self):
         parts = (self.size.name, self.row.name, self.settings.name)
         return " / ".join(part for part in parts if part)
 
-    def config(self):
-        """Its config: the base with the size's, the row's and its own settings."""
-        config = {"extends": str(self.experiment.base)}
+    @functools.cached_property
+    def path(self):
+        """Below the folders of runs and of results."""
+        parts = (slug(self.size.name), slug(self.row.name), self.settings.name)
+        return pathlib.Path(*(part for part in parts if part))
+
+    def changes(self):
+        """What its config changes of the experiment's base."""
+        config = {}
         for layer in (self.size.set, self.row.set):
             config = merged(config, layer)
         for key, value in self.settings.values:
@@ -36,70 +42,69 @@ class Run:
             config = merged(config, nested(key, self.settings.seed))
         return config
 
-
-def nested(key, value):
-    """"a.b", 1 -> {"a": {"b": 1}}"""
-    for part in reversed(key.split(".")):
-        value = {part: value}
-    return value
+    def config(self):
+        return {"extends": str(self.experiment.base), **self.changes()}
 
 
-def merged(below, above):
-    """As `extends` merges: objects key by key, everything else replaced."""
-    result = copy.copy(below)
-    for key, value in above.items():
-        old = result.get(key)
-        both = isinstance(old, dict) and isinstance(value, dict)
-        result[key] = merged(old, value) if both else value
-    return result
+class Grid:
+    """The runs of an experiment with their records in the folder `results`.
+
+    A record ends its run: it is written once the run is at its end, and nothing asks for the run's
+    own folder any more.
+    """
+
+    def __init__(self, experiment, results):
+        self.experiment, self.results = experiment, pathlib.Path(results)
+        self.known = {}  # records never change
+
+    def record_path(self, run):
+        return self.results / run.path.parent / (run.path.name + ".json")
+
+    def asked(self, run):
+        return comparable(merged(self.experiment.base_config, run.changes()))
+
+    def record(self, run):
+        """None while it is missing. A record of other settings is an error."""
+        if run.path not in self.known:
+            found = self._load(run)
+            if found is None:
+                return None
+            self.known[run.path] = found
+        return self.known[run.path]
+
+    def _load(self, run):
+        path = self.record_path(run)
+        found = record.load(path)
+        if found is None:
+            return None
+        asked = self.asked(run)
+        for key in sorted(asked.keys() | found["asked"].keys()):
+            then, now = found["asked"].get(key), asked.get(key)
+            if then != now:
+                raise ExperimentError(
+                    f"{path}: made with {key} = {then}, but {self.experiment.path} says {now}; "
+                    "rename the row, or remove the file to make the run again")
+        return found
+
+    def records(self, size, row):
+        """The record of each of a row's settings, as a function."""
+        return lambda settings: self.record(Run(self.experiment, size, row, settings))
+
+    def all_runs(self, size, row):
+        """Every run that a row needs, as far as records tell."""
+        loss = final_loss(self.records(size, row))
+        return [Run(self.experiment, size, row, one) for one in sweep.all_settings(row, loss)]
+
+    def missing(self, size, row):
+        state = sweep.state_of(row, final_loss(self.records(size, row)))
+        return [Run(self.experiment, size, row, one) for one in state.missing]
 
 
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """How a run ended, from its result.json."""
-    ended: str     # "finished" or "diverged"
-    step: int
-    val_loss: float   # infinite if it diverged
-    seconds: float    # wall time of training, over all its processes
-
-    @property
-    def diverged(self):
-        return self.ended == "diverged"
-
-
-def run_of(experiment, out, size, row, settings):
-    folder = pathlib.Path(out)
-    for part in (slug(size.name), slug(row.name), settings.name):
-        folder = folder / part if part else folder
-    return Run(experiment, size, row, settings, folder)
-
-
-def outcome_of(run):
-    """None while a run is not at its end: not begun, cut short, or under way."""
-    path = run.folder / "result.json"
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise ExperimentError(f"{path}: {error}; remove it, and the run goes on") from error
-    if found.get("ended") not in ("finished", "diverged"):
-        return None
-    loss = found.get("val_loss")
-    diverged = found["ended"] == "diverged" or loss is None or not math.isfinite(loss)
-    return Outcome("diverged" if diverged else "finished", found["step"],
-                   math.inf if diverged else loss, found["wall_s"])
-
-
-def losses_of(experiment, out, size, row):
+def final_loss(records):
     """The function of settings that sweep.state_of() asks for."""
     def loss(settings):
-        outcome = outcome_of(run_of(experiment, out, size, row, settings))
-        return None if outcome is None else outcome.val_loss
+        found = records(settings)
+        if found is None:
+            return None
+        return math.inf if found["val_loss"] is None else found["val_loss"]
     return loss
-
-
-def all_runs(experiment, out, size, row):
-    """Every run that a row needs, as far as results tell."""
-    loss = losses_of(experiment, out, size, row)
-    return [run_of(experiment, out, size, row, one) for one in sweep.all_settings(row, loss)]

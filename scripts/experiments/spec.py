@@ -7,16 +7,15 @@
       "seeds": [1, 2, 3]
     }
 
-Paths are relative to the file. A row may have "set", "sweep", "seeds" and "sizes" of its own.
+docs/experiments.md has all keys. Paths are relative to the file.
 """
 import dataclasses
-import json
+import functools
 import pathlib
 import re
 
-
-class ExperimentError(Exception):
-    """Something that the user can mend; the message names file and key."""
+from .configs import config_with_parents
+from .reader import Reader, is_number, load
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,20 +33,47 @@ class Row:
     sweep: dict       # key -> values, in the order in which they are swept
     seeds: tuple      # the first one is the sweep's
     sizes: tuple      # names; empty: all
+    published: dict   # figures of others, by name: {"perplexity": 11.68}
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A claim about the final losses of two rows."""
+    claim: str
+    row: str
+    against: str
+    expect: str       # "lower" or "same"
+    within: float     # nats; as far apart as "same" allows
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
     path: pathlib.Path
+    title: str
     base: pathlib.Path
     rows: tuple
     sizes: tuple
     ranks: int        # that the runs are meant for
     gpu: str          # that time is estimated for; "" for this machine's CPU
+    baseline: str     # the row that others are compared with
+    targets: tuple    # losses, beside the baseline's own
+    comparisons: tuple
+    published: str    # whose the rows' published figures are
+    evaluate: tuple   # options of `dashlm eval` for each finished run
 
     @property
     def name(self):
         return self.path.stem
+
+    @functools.cached_property
+    def base_config(self):
+        """The base with all that it extends."""
+        return config_with_parents(self.base)
+
+    @property
+    def results(self):
+        """Where the records of its runs lie unless somebody says otherwise."""
+        return self.path.parent / "results" / self.name
 
     def pairs(self):
         """Every (size, row) that is to be run."""
@@ -60,81 +86,11 @@ def slug(name):
     return re.sub(r"[^a-z0-9.=+_]+", "-", name.lower()).strip("-")
 
 
-def strip_comments(text):
-    """JSON without its // comments; a string may hold //."""
-    return re.sub(r'("(?:\\.|[^"\\\n])*")|//[^\n]*', lambda match: match[1] or "", text)
-
-
-def unique_keys(pairs):
-    seen = {}
-    for key, value in pairs:
-        if key in seen:
-            raise ExperimentError(f'key "{key}" appears twice')
-        seen[key] = value
-    return seen
-
-
-class _Reader:
-    """Reads one object and knows where it stands, for messages."""
-
-    def __init__(self, path, where, values):
-        self.path, self.where, self.values = path, where, values
-        self.known = set()
-        if not isinstance(values, dict):
-            self.fail(f"must be an object, not {json.dumps(values)}")
-
-    def fail(self, message, key=None):
-        place = ".".join(part for part in (self.where, key) if part)
-        raise ExperimentError(f"{self.path}: {place + ': ' if place else ''}{message}")
-
-    def get(self, key, kind, default=None, required=False):
-        self.known.add(key)
-        if key not in self.values:
-            if required:
-                self.fail("is missing", key)
-            return default
-        value = self.values[key]
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if not isinstance(value, kinds) or isinstance(value, bool):
-            names = {dict: "an object", list: "a list", str: "a text", int: "a whole number",
-                     float: "a number"}
-            self.fail(f"must be {names[kinds[0]]}, not {json.dumps(value)}", key)
-        return value
-
-    def end(self):
-        for key in self.values:
-            if key not in self.known:
-                near = ", ".join(sorted(self.known))
-                self.fail(f"unknown key; known ones are {near}", key)
-
-    def sweep(self, key, default):
-        axes = self.get(key, dict, default)
-        for axis, values in axes.items():
-            where = f"{key}.{axis}"
-            if not isinstance(values, list) or not values:
-                self.fail("must be a list of at least one value", where)
-            if any(isinstance(value, (dict, list)) or value is None for value in values):
-                self.fail("has a value that is neither number, text nor true or false", where)
-            if len({json.dumps(value) for value in values}) != len(values):
-                self.fail("has a value twice", where)
-        short = [axis.split(".")[-1] for axis in axes]
-        if len(set(short)) != len(short):
-            self.fail("has two keys that end alike, which names of folders cannot tell apart", key)
-        return axes
-
-    def seeds(self, default):
-        seeds = self.get("seeds", list, default)
-        whole = all(isinstance(seed, int) and not isinstance(seed, bool) for seed in seeds)
-        if not seeds or not whole or len(set(seeds)) != len(seeds):
-            self.fail("must be a list of different whole numbers, at least one", "seeds")
-        return tuple(seeds)
-
-
 def _named(reader, key, make):
     """A list of objects with names that make folders apart."""
     found, folders = [], {}
     for index, values in enumerate(reader.get(key, list, [])):
-        entry = _Reader(reader.path, f"{key}[{index}]", values)
+        entry = Reader(reader.path, f"{key}[{index}]", values)
         name = entry.get("name", str, required=True)
         if not slug(name):
             entry.fail("has neither letter nor digit", "name")
@@ -148,7 +104,8 @@ def _named(reader, key, make):
 
 def _read_row(entry, name, sweep, seeds, sizes):
     row = Row(name=name, set=entry.get("set", dict, {}), sweep=entry.sweep("sweep", sweep),
-              seeds=entry.seeds(list(seeds)), sizes=tuple(entry.get("sizes", list, [])))
+              seeds=entry.seeds(list(seeds)), sizes=tuple(entry.get("sizes", list, [])),
+              published=entry.numbers("published"))
     for wanted in row.sizes:
         if wanted not in sizes:
             entry.fail(f'"{wanted}" is none of the sizes {", ".join(sizes)}', "sizes")
@@ -164,17 +121,26 @@ def _check_rows(reader, rows):
                 reader.fail(f'"{row.name}" is the same as "{other.name}"', f"rows[{index}]")
 
 
+def _read_comparisons(reader, names):
+    found = []
+    for index, values in enumerate(reader.get("comparisons", list, [])):
+        entry = Reader(reader.path, f"comparisons[{index}]", values)
+        one = Comparison(claim=entry.get("claim", str, required=True),
+                         row=entry.choice("row", names, ""),
+                         against=entry.choice("against", names, ""),
+                         expect=entry.choice("expect", ("lower", "same"), "lower"),
+                         within=entry.get("within", (float, int), 0.01))
+        if one.row == one.against:
+            entry.fail("is the row that it is compared with", "against")
+        entry.end()
+        found.append(one)
+    return tuple(found)
+
+
 def read(path):
     """The experiment of a file; an ExperimentError says what is wrong with it."""
     path = pathlib.Path(path)
-    try:
-        values = json.loads(strip_comments(path.read_text(encoding="utf-8")),
-                            object_pairs_hook=unique_keys)
-    except OSError as error:
-        raise ExperimentError(f"{path}: {error.strerror}") from error
-    except (ValueError, ExperimentError) as error:
-        raise ExperimentError(f"{path}: {error}") from error
-    reader = _Reader(path, "", values)
+    reader = Reader(path, "", load(path))
     base = path.parent / reader.get("base", str, required=True)
     if not base.is_file():
         reader.fail(f"no file {base}", "base")
@@ -185,8 +151,13 @@ def read(path):
     rows = _named(reader, "rows",
                   lambda entry, name: _read_row(entry, name, sweep, seeds, size_names))
     _check_rows(reader, rows)
+    names = [row.name for row in rows]
     experiment = Experiment(
-        path=path, base=base.resolve(), rows=rows, sizes=sizes,
-        ranks=reader.get("ranks", int, 1), gpu=reader.get("gpu", str, ""))
+        path=path, title=reader.get("title", str, path.stem), base=base.resolve(), rows=rows,
+        sizes=sizes, ranks=reader.get("ranks", int, 1), gpu=reader.get("gpu", str, ""),
+        baseline=reader.choice("baseline", names, names[0]),
+        targets=reader.list_of("targets", is_number, "losses"),
+        comparisons=_read_comparisons(reader, names), published=reader.get("published", str, ""),
+        evaluate=reader.list_of("evaluate", lambda one: isinstance(one, str), "texts"))
     reader.end()
     return experiment

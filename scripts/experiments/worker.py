@@ -1,12 +1,10 @@
-"""Makes the runs that are missing. Any number of workers may share a folder.
+"""Makes the runs that are missing. Any number of workers may share the folders.
 
 A worker claims a run by a lock on a file beside it, which its training inherits: the lock lasts as
 long as anyone works on the run, and no longer, whoever is killed. Trainings resume where they were
 cut.
 """
 import contextlib
-import fcntl
-import json
 import os
 import shlex
 import signal
@@ -15,75 +13,19 @@ import time
 
 from . import sweep
 from .estimate import hours
-from .runs import all_runs, losses_of, outcome_of, run_of
-
-DIVERGED = 3  # exit code of dashlm
-
-
-class Claim:
-    """The right to work on a run; None from take() if someone else has it."""
-
-    def __init__(self, file):
-        self.file = file
-
-    @classmethod
-    def take(cls, run):
-        run.folder.parent.mkdir(parents=True, exist_ok=True)
-        file = open(beside(run, ".lock"), "w", encoding="utf-8")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.close()
-            return None
-        return cls(file)
-
-    def release(self):
-        self.file.close()
-
-
-def beside(run, suffix):
-    """A file next to the run's folder: dashlm wants that for itself."""
-    return run.folder.with_name(run.folder.name + suffix)
-
-
-class Training:
-    """A process of dashlm that works on a claimed run."""
-
-    def __init__(self, run, claim, command):
-        self.run, self.claim = run, claim
-        config = beside(run, ".json")
-        config.write_text(json.dumps(run.config(), indent=2) + "\n", encoding="utf-8")
-        self.log = open(beside(run, ".log"), "a", encoding="utf-8")
-        self.process = subprocess.Popen(
-            [*command, "train", str(config), "--out", str(run.folder), "--resume-or-start"],
-            stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT,
-            pass_fds=[claim.file.fileno()], start_new_session=True)
-
-    def ended(self):
-        return self.process.poll() is not None
-
-    def stop(self):
-        if not self.ended():
-            self.process.send_signal(signal.SIGTERM)
-
-    def close(self):
-        self.log.close()
-        self.claim.release()
-
-    def last_words(self):
-        lines = beside(self.run, ".log").read_text(encoding="utf-8", errors="replace").splitlines()
-        return lines[-1] if lines else "it said nothing"
+from .training import Claim, Training, beside
 
 
 class Worker:
     """Works through an experiment, `jobs` trainings at a time; run() gives the exit code."""
 
-    def __init__(self, experiment, out, dashlm, launcher="", jobs=1, say=print, poll=0.5):
-        self.experiment, self.out = experiment, out
+    def __init__(self, grid, out, dashlm, launcher="", jobs=1, say=print, poll=0.5):
+        self.grid, self.out = grid, out
         self.command = shlex.split(launcher) + [str(dashlm)]
+        self.program = version_of(dashlm)
         self.jobs, self.say, self.poll = jobs, say, poll
-        self.total = sum(sweep.most_runs(row) for _, row in experiment.pairs())
-        self.trainings, self.failed, self.signal = [], {}, 0
+        self.total = sum(sweep.most_runs(row) for _, row in grid.experiment.pairs())
+        self.trainings, self.failed, self.signal = [], set(), 0
 
     def run(self):
         with self._signals():
@@ -92,8 +34,8 @@ class Worker:
                 missing = self._missing()
                 if not missing and not self.trainings:
                     break
-                self._start([run for run in missing if run.folder not in self.failed])
-                if not self.trainings and all(run.folder in self.failed for run in missing):
+                self._start([run for run in missing if run.path not in self.failed])
+                if not self.trainings and all(run.path in self.failed for run in missing):
                     break
                 time.sleep(self.poll)
             self._stop_all()
@@ -111,59 +53,65 @@ class Worker:
                 signal.signal(number, handler)
 
     def _missing(self):
-        runs = []
-        for size, row in self.experiment.pairs():
-            state = sweep.state_of(row, losses_of(self.experiment, self.out, size, row))
-            runs += [run_of(self.experiment, self.out, size, row, one) for one in state.missing]
-        return runs
+        return [run for size, row in self.grid.experiment.pairs()
+                for run in self.grid.missing(size, row)]
 
     def _start(self, runs):
         for run in runs:
             if len(self.trainings) >= self.jobs:
                 return
-            if any(training.run.folder == run.folder for training in self.trainings):
+            if any(training.run.path == run.path for training in self.trainings):
                 continue
-            claim = Claim.take(run)
+            claim = Claim.take(self.out / run.path)
             if claim is None:
                 continue
-            if outcome_of(run) is not None:  # someone ended it since we looked
+            if self.grid.record(run) is not None:  # someone ended it since we looked
                 claim.release()
                 continue
             self.say(f"start   {run.name}")
-            self.trainings.append(Training(run, claim, self.command))
+            self.trainings.append(Training(run, self.out / run.path, claim, self.command))
 
     def _collect(self):
         for training in [one for one in self.trainings if one.ended()]:
             self.trainings.remove(training)
+            self._report(training, training.record(self.grid, self.program))
             training.close()
-            self._report(training)
 
-    def _report(self, training):
-        run, outcome = training.run, outcome_of(training.run)
-        if outcome is None:
-            self.failed[run.folder] = training.last_words()
-            self.say(f"failed  {run.name}: exit code {training.process.returncode}: "
-                     f"{training.last_words()} (all of it in {beside(run, '.log')})")
-        elif outcome.diverged:
-            self.say(f"diverged {run.name} at step {outcome.step} {self._progress()}")
+    def _report(self, training, found):
+        run = training.run
+        if found is None:
+            self.failed.add(run.path)
+            self.say(f"failed  {run.name}: exit code {training.exit_code}: "
+                     f"{training.last_words()} (all of it in {beside(training.folder, '.log')})")
+        elif found["ended"] == "diverged":
+            self.say(f"diverged {run.name} at step {found['step']} {self._progress()}")
         else:
-            self.say(f"done    {run.name}: loss {outcome.val_loss:.4f} {self._progress()}")
+            self.say(f"done    {run.name}: loss {text_of(found['val_loss'])} {self._progress()}")
 
     def _progress(self):
         """Of the whole grid, with the time that is left if the other runs are like those done."""
-        seconds = [outcome.seconds for outcome in map(outcome_of, self._all_runs()) if outcome]
+        records = [self.grid.record(run) for size, row in self.grid.experiment.pairs()
+                   for run in self.grid.all_runs(size, row)]
+        seconds = [one["wall_s"] for one in records if one]
         left = self.total - len(seconds)
         eta = left * sum(seconds) / max(len(seconds), 1) / self.jobs
         return f"[{len(seconds)} of {self.total}, {hours(eta)} left]"
 
-    def _all_runs(self):
-        for size, row in self.experiment.pairs():
-            yield from all_runs(self.experiment, self.out, size, row)
-
     def _stop_all(self):
-        """Trainings save a checkpoint when asked to stop."""
         for training in self.trainings:
             training.stop()
         for training in self.trainings:
-            training.process.wait()
             training.close()
+
+
+def text_of(loss):
+    return "none (eval.final is off)" if loss is None else f"{loss:.4f}"
+
+
+def version_of(dashlm):
+    """"dashlm 0.1.0 (commit 435a0c1)"; empty of a program that does not say it."""
+    with contextlib.suppress(OSError):
+        answer = subprocess.run([os.fspath(dashlm), "--version"], capture_output=True, text=True,
+                                check=False)
+        return answer.stdout.partition("\n")[0] if answer.returncode == 0 else ""
+    return ""

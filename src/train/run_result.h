@@ -6,6 +6,8 @@
 //   wall_s    as in metrics.jsonl
 //   val_loss  finished: on the whole validation set, if eval.final asks for it
 //   reason    stopped, diverged: in words
+//   machine   the device with its kernels, and the number of processes
+//   parameters, bytes_per_rank  the model's size, and the memory planned for the fullest rank
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,13 @@
 
 namespace dashlm {
 
+// What a run takes, and where.
+struct RunSetting {
+  std::string machine;
+  int64_t parameters = 0;
+  int64_t bytes_per_rank = 0;
+};
+
 struct RunResult {
   std::string ended;
   int64_t step = 0;
@@ -21,6 +30,7 @@ struct RunResult {
   double wall_seconds = 0;
   std::optional<double> val_loss;
   std::string reason;
+  RunSetting setting;
 };
 
 // Into the run directory `folder`, in the place of the one before.

@@ -14,6 +14,7 @@
 #include "train/metrics.h"
 #include "train/progress.h"
 #include "train/run_directory.h"
+#include "train/run_result.h"
 #include "train/stall_watch.h"
 
 namespace dashlm {
@@ -84,6 +85,7 @@ class Trainer {
   StallWatch watch_;
   CheckpointStore store_;
   RunState state_;
+  RunSetting setting_;          // known once the run is described
   double earlier_seconds_ = 0;  // up to the checkpoint that was resumed from
   int64_t saved_step_ = -1;
   bool diverged_together_ = false;       // if the run diverges, every rank sees it

@@ -1,24 +1,38 @@
 // What the trainer tells: about the run at its start, about each step, and about its end.
 #include <algorithm>
+#include <string>
 
 #include "base/log.h"
 #include "config/config.h"
 #include "ops/cpu_kernels.h"
-#include "train/run_result.h"
 #include "train/thread_use.h"
 #include "train/trainer.h"
 
 namespace dashlm {
+namespace {
+
+int64_t largest_of_ranks(Communicator& communicator, int64_t value) {
+  for (const std::string& other : communicator.exchange(std::to_string(value))) {
+    value = std::max<int64_t>(value, std::stoll(other));
+  }
+  return value;
+}
+
+}  // namespace
 
 void Trainer::describe_run() {
-  spdlog::info("{}; {}", engine_.device().description(), communicator_.description());
+  const std::string device =
+      fmt::format("{}; {}", engine_.device().description(), communicator_.description());
   const CpuKernels kernels = cpu_kernels();
+  spdlog::info("{}", device);
   spdlog::info("CPU kernels: {}", kernels.text());
   if (!kernels.warning.empty() && communicator_.local_place().rank == 0) {
     spdlog::warn("{}", kernels.warning);
   }
   warn_of_crowded_threads(communicator_, engine_.device());
   const MemoryPlan& plan = engine_.memory_plan();
+  setting_ = {fmt::format("{}; {}", device, kernels.text()), engine_.layout().elements(),
+              largest_of_ranks(communicator_, plan.total())};
   spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step{}", engine_.layout().elements(),
                static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9,
                communicator_.size() > 1 ? " (of this rank)" : "");
@@ -58,8 +72,8 @@ void Trainer::report_statistics() {
 
 void Trainer::note_end(const std::string& ended, const std::string& reason,
                        std::optional<double> val_loss) {
-  write_run_result(config_.out,
-                   {ended, state_.step, state_.tokens, seconds_so_far(), val_loss, reason});
+  write_run_result(config_.out, {ended, state_.step, state_.tokens, seconds_so_far(), val_loss,
+                                 reason, setting_});
 }
 
 // Where all ranks see the same, the first one writes; where one sees a block of its own fail, the
@@ -67,8 +81,8 @@ void Trainer::note_end(const std::string& ended, const std::string& reason,
 void Trainer::note_divergence(const std::string& reason) {
   if (!leads() && diverged_together_) return;
   const int64_t step = std::min(state_.step + 1, config_.train.steps);
-  write_run_result(config_.out,
-                   {"diverged", step, state_.tokens, seconds_so_far(), std::nullopt, reason});
+  write_run_result(config_.out, {"diverged", step, state_.tokens, seconds_so_far(), std::nullopt,
+                                 reason, setting_});
   if (state_.step == config_.train.steps) return;  // the final line is there, without a loss
   append_divergence(config_.out + "/metrics.jsonl", step, state_.tokens, seconds_so_far());
 }

@@ -11,6 +11,9 @@ namespace {
 class ResultTest : public RunTest {
  protected:
   Json result() const { return Json::parse(read_file("run/result.json")); }
+  Json plan() const {
+    return Json::parse(dashlm({"plan", path("run/config.json"), "--json"}).output);
+  }
   // Of a long run that gets the signal after a few steps.
   void interrupt(int signal) const {
     Process process(train_command({"--set", "train.steps=100000", "--resume-or-start"}));
@@ -37,7 +40,12 @@ TEST_F(ResultTest, OfARunThatIsKilledStoppedAndFinished) {
                             {"step", last},
                             {"tokens", final["tokens"]},
                             {"wall_s", result()["wall_s"]},
-                            {"val_loss", final["val_loss"]}}));
+                            {"val_loss", final["val_loss"]},
+                            {"machine", result()["machine"]},
+                            {"parameters", plan()["parameters"]},
+                            {"bytes_per_rank", plan()["bytes"]["total"]}}));
+  EXPECT_NE(result()["machine"].get<std::string>().find("one process; products by our"),
+            std::string::npos);
   EXPECT_GE(result()["wall_s"], final["wall_s"]);
 }
 

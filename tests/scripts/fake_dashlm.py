@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Stands in for dashlm in the tests of experiments: plans and "trains" at once, as its config says.
+"""Stands in for dashlm in the tests of experiments: plans, "trains" and "evaluates" at once, as its
+config says.
 
 A config's "fake" may have "slow" (seconds that training takes), "exit" (an exit code without a
-result) and "diverge". The loss is least at train.lr = 0.01.
+result), "diverge", "better" (taken from the loss) and "eval_exit". The loss is least at
+train.lr = 0.01.
 """
 import json
 import math
@@ -46,18 +48,43 @@ def train(config, out):
     if "exit" in fake:
         print("the machine is on fire")
         return fake["exit"]
-    rate = config["train"]["lr"]
-    loss = 3 + math.log10(rate / 0.01) ** 2 + 0.001 * config["train"]["seed"]
-    result = {"ended": "finished", "step": 10, "tokens": 1000000, "wall_s": 2.0, "val_loss": loss}
-    if fake.get("diverge") or rate > 1:
-        result.update({"ended": "diverged", "step": 7})
+    (out / "config.json").write_text(json.dumps(config))
+    rate, seed = config["train"]["lr"], config["train"]["seed"]
+    diverges = fake.get("diverge") or rate > 1
+    loss = (3 + math.log10(rate / 0.01) ** 2 - fake.get("better", 0)
+            + 0.001 * seed)
+    lines = []
+    for step in range(1, (7 if diverges else 10) + 1):
+        lines.append({"kind": "train", "step": step, "tokens": 100000 * step,
+                      "loss": loss + 1 - step / 10, "step_ms": 100.0, "optimizer_ms": 20.0})
+        if step % 5 == 0:
+            lines.append({"kind": "eval", "step": step, "val_loss": loss + 1 - step / 10})
+    (out / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = {"ended": "finished", "step": 10, "tokens": 1000000, "wall_s": 2.0, "val_loss": loss,
+              "machine": "a fake", "parameters": 1000, "bytes_per_rank": 2 ** 30}
+    if diverges:
+        result.update({"ended": "diverged", "step": 7, "reason": "it blew up"})
         del result["val_loss"]
     (out / "result.json").write_text(json.dumps(result))
-    return 0 if "val_loss" in result else 3
+    return 3 if diverges else 0
+
+
+def evaluate(folder, options):
+    config = json.loads((folder / "config.json").read_text())
+    if "eval_exit" in config.get("fake", {}):
+        print("the weights are gone", file=sys.stderr)
+        return config["fake"]["eval_exit"]
+    print(json.dumps({"options": options}))
+    return 0
 
 
 def main():
+    if sys.argv[1:] == ["--version"]:
+        print("dashlm of paper\ncompiler none")
+        return 0
     command, path = sys.argv[1:3]
+    if command == "eval":
+        return evaluate(pathlib.Path(path), sys.argv[3:])
     config = load(path)
     if command == "plan":
         return plan(config)

@@ -43,6 +43,7 @@ class RealRunTest(unittest.TestCase):
     def command(self, *options, out="runs"):
         return [sys.executable, str(ROOT / "scripts" / "reproduce.py"),
                 str(self.folder / "small.json"), "--out", str(self.folder / out),
+                "--results", str(self.folder / out / "results"),
                 "--dashlm", str(DASHLM), *options]
 
     def results(self, out):

@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from experiments import spec, sweep  # noqa: E402
+from experiments import reader, spec, sweep  # noqa: E402
 
 FAKE = ROOT / "tests" / "scripts" / "fake_dashlm.py"
 
@@ -56,7 +57,7 @@ class ExperimentTest(unittest.TestCase):
 class SpecTest(ExperimentTest):
     def fails(self, *words):
         path = self.write()
-        with self.assertRaises(spec.ExperimentError) as caught:
+        with self.assertRaises(reader.ExperimentError) as caught:
             spec.read(path)
         for word in (str(path), *words):
             self.assertIn(word, str(caught.exception))
@@ -95,10 +96,23 @@ class SpecTest(ExperimentTest):
         self.file["base"] = "absent.json"
         self.fails("base", "absent.json")
 
+    def test_comparisons_name_rows(self):
+        for one, words in (({"row": "AdamW", "against": "Muon"}, "Muon"),
+                           ({"row": "AdamW", "against": "AdamW"}, "against"),
+                           ({"row": "AdamW", "against": "DASH NDB", "expect": "higher"}, "expect")):
+            self.file["comparisons"] = [{"claim": "c", **one}]
+            self.fails("comparisons[0]", words)
+        del self.file["comparisons"]
+        self.file["baseline"] = "SGD"
+        self.fails("baseline", "SGD")
+        del self.file["baseline"]
+        self.file["targets"] = ["low"]
+        self.fails("targets", "losses")
+
     def test_equal_keys(self):
         path = self.folder / "exp.json"
         path.write_text('{"base": "base.json", "base": "base.json"}')
-        with self.assertRaisesRegex(spec.ExperimentError, "twice"):
+        with self.assertRaisesRegex(reader.ExperimentError, "twice"):
             spec.read(path)
 
 
@@ -192,6 +206,66 @@ class WorkerTest(ExperimentTest):
         other = self.reproduce(name="other.json")
         self.assertEqual(other.returncode, 1)
         self.assertIn("experiment exp", other.stderr)
+
+    def test_a_record_alone_ends_a_run(self):
+        self.write()
+        self.reproduce()
+        shutil.rmtree(self.folder / "runs")
+        self.assertEqual(self.reproduce().stdout, "")
+        self.assertEqual(len(self.started()), 10)
+
+    def test_a_finished_run_without_a_record_gets_one(self):
+        self.write()
+        self.reproduce()
+        path = self.folder / "results/exp/adamw/lr=0.01_weight_decay=0_seed=2.json"
+        before = path.read_text()
+        path.unlink()
+        self.assertIn("done    AdamW", self.reproduce().stdout)
+        self.assertEqual(path.read_text(), before)
+        self.assertEqual(len(self.started()), 10)
+
+    def test_records_say_what_a_report_needs(self):
+        self.write()
+        self.reproduce()
+        record = json.loads((self.folder / "results/exp/adamw/lr=0.01_weight_decay=0_seed=2.json")
+                            .read_text())
+        self.assertEqual(record["run"], "AdamW / lr=0.01_weight_decay=0_seed=2")
+        self.assertEqual(record["asked"], {
+            "optimizer.type": "adamw", "optimizer.weight_decay": 0, "train.lr": 0.01,
+            "train.seed": 2, "data.seed": 2})
+        self.assertEqual(record["program"], "dashlm of paper")
+        self.assertEqual((record["step_ms"], record["optimizer_ms"]), (100, 20))
+        self.assertEqual(record["curve"]["seconds"][-1], 1.0)
+        self.assertEqual(record["val"]["step"], [5, 10])
+
+    def test_a_record_of_other_settings_is_refused(self):
+        self.write()
+        self.reproduce()
+        self.file["rows"][1]["set"]["optimizer"]["block_size"] = 7
+        self.write()
+        refused = self.reproduce("--dry-run")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("made with optimizer.block_size = None, but", refused.stderr)
+        del self.file["rows"][1]["set"]["optimizer"]["block_size"]
+        self.write()
+        (self.folder / "base.json").write_text('{"train": {"lr": 0.1, "seed": 1, "steps": 5}}')
+        self.assertIn("train.steps = None", self.reproduce("--dry-run").stderr)
+
+    def test_finished_runs_are_evaluated(self):
+        self.file["evaluate"] = ["--outliers", "--quantize int8"]
+        self.write()
+        self.assertEqual(self.reproduce().returncode, 0)
+        record = json.loads((self.folder / "results/exp/adamw/lr=0.01_weight_decay=0_seed=2.json")
+                            .read_text())
+        self.assertEqual(record["evaluated"]["--quantize int8"],
+                         {"options": ["--json", "--quantize", "int8"]})
+        self.file["rows"][0]["set"]["fake"] = {"eval_exit": 1}
+        self.file["rows"] = [{**self.file["rows"][0], "name": "Broken"}]
+        self.write()
+        failed = self.reproduce()
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("exit code 1: the weights are gone", failed.stdout)
+        self.assertFalse((self.folder / "results/exp/broken").exists())
 
     def test_divergence_is_a_result(self):
         self.file["sweep"] = {"train.lr": [0.01, 10]}

@@ -1,0 +1,1 @@
+"""Reports: what the runs of an experiment say, as Markdown, CSV, pictures and a page."""
