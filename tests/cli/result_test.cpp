@@ -40,10 +40,10 @@ TEST_F(ResultTest, OfARunThatIsKilledStoppedAndFinished) {
                             {"step", last},
                             {"tokens", final["tokens"]},
                             {"wall_s", result()["wall_s"]},
-                            {"val_loss", final["val_loss"]},
                             {"machine", result()["machine"]},
                             {"parameters", plan()["parameters"]},
-                            {"bytes_per_rank", plan()["bytes"]["total"]}}));
+                            {"bytes_per_rank", plan()["bytes"]["total"]},
+                            {"val_loss", final["val_loss"]}}));
   EXPECT_NE(result()["machine"].get<std::string>().find("one process; products by our"),
             std::string::npos);
   EXPECT_GE(result()["wall_s"], final["wall_s"]);
