@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From nothing to a small Llama that has read English documentation: set-up, build, corpus and
 # tokenizer; the same training with AdamW, Distributed Shampoo, DASH and DASH with exponent 1/2; then
-# a comparison, a picture and a sample of text. Run it again to go on where it stopped.
+# a comparison with a page of curves, and a sample of text. Run it again to go on where it stopped.
 #
 #   scripts/quickstart.sh [--short]
 #
@@ -87,20 +87,6 @@ estimate() {
   fi
 }
 
-# --- what there is to see -------------------------------------------------------------------------
-
-# Of the runs so far. A Python of one's own may hide the distribution's, which has matplotlib.
-draw_curves() {  # OPTIMIZER...
-  local python
-  for python in python3 /usr/bin/python3; do
-    if "$python" -c 'import matplotlib' 2>/dev/null; then
-      echo "The curves so far: $("$python" scripts/plot.py "${@/#/$runs/}" -o "$runs/loss.png")"
-      return
-    fi
-  done
-  echo "The curve of ${*: -1}, as numbers: $runs/${*: -1}/metrics.jsonl"
-}
-
 # --- all of it ------------------------------------------------------------------------------------
 
 echo "quickstart: set-up and build, corpus, tokenizer, an estimate of the time, ${#optimizers[@]} trainings, comparison"
@@ -120,16 +106,14 @@ fi
 say "Time that training will take on this machine"
 estimate
 
-trained=()
 for optimizer in "${optimizers[@]}"; do
   say "Training: $optimizer"
   $dashlm train configs/quickstart-"$optimizer".json --out "$runs/$optimizer" "${settings[@]}" --resume-or-start
-  trained+=("$optimizer")
-  draw_curves "${trained[@]}"
 done
 
 say "Comparison, on the validation set"
-python3 scripts/compare.py "${optimizers[@]/#/$runs/}"
+python3 scripts/report.py "${optimizers[@]/#/$runs/}" --out "$runs/report"
+echo "With curves: open the last file in a browser."
 
 say "What the last of them writes"
 for prompt in "The file system" "If you want to"; do

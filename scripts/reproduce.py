@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs an experiment: every training that is missing of it, as many workers as there are.
 
-usage: reproduce.py EXPERIMENT.json [--dry-run] [--launcher "mpirun -n 8"] [--jobs N]
+usage: reproduce.py EXPERIMENT.json [--dry-run | --time] [--launcher "mpirun -n 8"] [--jobs N]
                     [--out DIR] [--results DIR]
 
 Start it again to go on where it stopped. It never repeats a finished run; a run that diverged is a
@@ -10,10 +10,11 @@ result. Several of them, on one machine or on several that share DIR, divide the
 import argparse
 import json
 import pathlib
+import shlex
 import subprocess
 import sys
 
-from experiments import estimate, reader, spec
+from experiments import estimate, reader, spec, timing
 from experiments.runs import Grid
 from experiments.worker import Worker
 
@@ -55,6 +56,8 @@ def main():
     parser.add_argument("experiment", metavar="EXPERIMENT.json")
     parser.add_argument("--dry-run", action="store_true",
                         help="list runs with tokens, memory and time; run nothing")
+    parser.add_argument("--time", action="store_true",
+                        help="measure the time of a step of each row, in turn; on a quiet machine")
     parser.add_argument("--out", type=pathlib.Path, metavar="DIR",
                         help="where the runs go (default: runs/EXPERIMENT)")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIR",
@@ -75,6 +78,9 @@ def main():
         estimate.check(grid, planner)
         if options.dry_run:
             estimate.report(grid, planner, say)
+            return 0
+        if options.time:
+            timing.measure(grid, [*shlex.split(options.launcher), dashlm], say)
             return 0
         claim_folder(experiment, out)
         return Worker(grid, out, dashlm, options.launcher, options.jobs, say).run()

@@ -43,7 +43,7 @@ required=(
 )
 optional=(
   libopenmpi-dev openmpi-bin  # several ranks
-  python3-matplotlib          # the plots of scripts/
+  python3-pip                 # for what no distribution has
   iproute2                    # a test of ranks on two hosts
 )
 [ "$clang" = yes ] && required+=(clang libomp-dev)
@@ -217,6 +217,23 @@ setup_frontend() {
     echo "setup: cannot fetch cuDNN's frontend; only attention in bf16 on GPUs needs it" >&2
   rm -rf "$folder"
 }
+# --- what draws the charts of reports -------------------------------------------------------------
+
+# One wheel without dependencies, for every Python; reports without it have tables alone.
+readonly vl_convert_version=1.9.0.post1
+
+setup_charts() {
+  if PYTHONPATH="$root/.deps/python" python3 -c 'import vl_convert' 2>/dev/null; then return 0; fi
+  if [ "$install" = no ]; then
+    echo "setup: missing, but not needed by everybody: vl-convert-python"
+    return 0
+  fi
+  echo "setup: fetching vl-convert $vl_convert_version"
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --retries 1 \
+    --timeout 20 --no-deps --only-binary=:all: --upgrade --target "$root/.deps/python" \
+    "vl-convert-python==$vl_convert_version" ||
+    echo "setup: cannot fetch vl-convert; only the pictures of reports need it" >&2
+}
 
 if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
   setup_debian
@@ -224,3 +241,4 @@ else
   check_other_system
 fi
 setup_frontend
+setup_charts

@@ -94,6 +94,9 @@ class Reader:
                 self.fail(f"must be a list of {what}, not {json.dumps(values)}", key)
         return tuple(values)
 
+    def texts(self, key):
+        return self.list_of(key, lambda one: isinstance(one, str), "texts")
+
     def numbers(self, key):
         found = self.get(key, dict, {})
         for name, value in found.items():

@@ -90,6 +90,14 @@ class Grid:
         """The record of each of a row's settings, as a function."""
         return lambda settings: self.record(Run(self.experiment, size, row, settings))
 
+    def time_path(self, size, row):
+        """Of the times of a step that were measured apart from the runs (timing.py)."""
+        parts = [slug(part) for part in (size.name, row.name) if part]
+        return self.results.joinpath(*parts) / "time.json"
+
+    def time(self, size, row):
+        return record.load(self.time_path(size, row)) or {}
+
     def all_runs(self, size, row):
         """Every run that a row needs, as far as records tell."""
         loss = final_loss(self.records(size, row))

@@ -50,6 +50,7 @@ class Comparison:
 class Experiment:
     path: pathlib.Path
     title: str
+    about: tuple      # paragraphs at the beginning of its report
     base: pathlib.Path
     rows: tuple
     sizes: tuple
@@ -112,13 +113,17 @@ def _read_row(entry, name, sweep, seeds, sizes):
     return row
 
 
-def _check_rows(reader, rows):
+def _read_rows(reader, sizes):
+    sweep, seeds = reader.sweep("sweep", {}), reader.seeds([1])
+    names = [size.name for size in sizes]
+    rows = _named(reader, "rows", lambda entry, name: _read_row(entry, name, sweep, seeds, names))
     if not rows:
         reader.fail("must have at least one row", "rows")
     for index, row in enumerate(rows):
         for other in rows[:index]:
             if (row.set, row.sweep, row.seeds) == (other.set, other.sweep, other.seeds):
                 reader.fail(f'"{row.name}" is the same as "{other.name}"', f"rows[{index}]")
+    return rows
 
 
 def _read_comparisons(reader, names):
@@ -144,20 +149,17 @@ def read(path):
     base = path.parent / reader.get("base", str, required=True)
     if not base.is_file():
         reader.fail(f"no file {base}", "base")
-    sweep, seeds = reader.sweep("sweep", {}), reader.seeds([1])
     sizes = _named(reader, "sizes", lambda entry, name: Size(name, entry.get("set", dict, {})))
     sizes = sizes or (Size("", {}),)
-    size_names = [size.name for size in sizes]
-    rows = _named(reader, "rows",
-                  lambda entry, name: _read_row(entry, name, sweep, seeds, size_names))
-    _check_rows(reader, rows)
+    rows = _read_rows(reader, sizes)
     names = [row.name for row in rows]
     experiment = Experiment(
-        path=path, title=reader.get("title", str, path.stem), base=base.resolve(), rows=rows,
-        sizes=sizes, ranks=reader.get("ranks", int, 1), gpu=reader.get("gpu", str, ""),
+        path=path, base=base.resolve(), rows=rows, sizes=sizes,
+        title=reader.get("title", str, path.stem), about=reader.texts("about"),
+        ranks=reader.get("ranks", int, 1), gpu=reader.get("gpu", str, ""),
         baseline=reader.choice("baseline", names, names[0]),
         targets=reader.list_of("targets", is_number, "losses"),
         comparisons=_read_comparisons(reader, names), published=reader.get("published", str, ""),
-        evaluate=reader.list_of("evaluate", lambda one: isinstance(one, str), "texts"))
+        evaluate=reader.texts("evaluate"))
     reader.end()
     return experiment

@@ -51,11 +51,15 @@ def state_of(row, loss):
     for count, (settings, best) in enumerate(_walk(row, loss)):
         missing = tuple(one for one in settings if loss(one) is None)
         if count == len(row.sweep):  # the seeds
-            edges = tuple(key for key, values in row.sweep.items()
-                          if len(values) > 1 and best[key] in (values[0], values[-1]))
+            edges = tuple(key for key, values in row.sweep.items() if at_edge(best[key], values))
             return RowState(missing, tuple(best.items()), edges)
         if missing:
             return RowState(missing, None, ())
+
+
+def at_edge(best, values):
+    """Whether a better value may lie beyond those that were tried. Nothing lies below a zero."""
+    return len(values) > 1 and best in (values[0], values[-1]) and best != 0
 
 
 def all_settings(row, loss):

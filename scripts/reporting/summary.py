@@ -22,6 +22,7 @@ class RowResult:
     tried: tuple        # (Settings, record), of every run that there is
     expected: int       # runs that the row has in all
     published: dict     # figures of others, by name
+    time: dict          # of a step, measured apart from the runs; empty if nobody did
 
     @property
     def complete(self):
@@ -63,27 +64,29 @@ class RowResult:
         one = next(iter(self.finals.values()))
         return one["tokens"] / one["step"] if one["step"] else math.nan
 
+    def milliseconds(self, key):
+        """"step_ms" or "optimizer_ms": measured apart, or else during the runs."""
+        return self.time[key] if self.time else self.median(key)
 
-def of_experiment(experiment, results):
-    """A RowResult of every row at every size that has any run; `results`: folder of records."""
+
+def of_experiment(grid):
+    """A RowResult of every row at every size that has any run."""
     rows = []
-    for size, row in experiment.pairs():
-        kept = functools.cache(
-            lambda settings, size=size, row=row:
-            runs.record_of(runs.run_of(experiment, results, size, row, settings)))
-        tried = [(one, kept(one)) for one in runs.all_settings(row, kept)]
-        tried = tuple((one, found) for one, found in tried if found is not None)
+    for size, row in grid.experiment.pairs():
+        records = grid.records(size, row)
+        loss = runs.final_loss(records)
+        tried = tuple((one, records(one)) for one in sweep.all_settings(row, loss) if records(one))
         if not tried:
             continue
-        state = sweep.state_of(row, runs.loss_in(kept))
-        best = state.best or _best_so_far(row, tried)
+        state = sweep.state_of(row, loss)
+        best = state.best or _best_so_far(tried)
         finals = {one.seed: found for one, found in tried if one.values == best}
         rows.append(RowResult(size.name, row.name, best, state.at_edge, finals, tried,
-                              sweep.most_runs(row), row.published))
+                              sweep.most_runs(row), row.published, grid.time(size, row)))
     return rows
 
 
-def _best_so_far(row, tried):
+def _best_so_far(tried):
     def loss(pair):
         found = pair[1]["val_loss"]
         return math.inf if found is None else found
@@ -106,7 +109,7 @@ def _row_of_runs(group):
         seed = one["config"].get("train.seed")
         finals[next(seeds) if seed in finals or seed is None else seed] = one
     tried = tuple((sweep.Settings((), seed), one) for seed, one in finals.items())
-    return RowResult("", group[0]["run"], (), (), finals, tried, len(tried), {})
+    return RowResult("", group[0]["run"], (), (), finals, tried, len(tried), {}, {})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,6 +133,12 @@ def reached(row, target, margin):
     least = margin / math.sqrt(max(len(row.losses), 1))
     step = stats.first_below(steps, losses, target - least)
     return Reached(target, step, None if step is None else step * row.tokens_per_step(), least)
+
+
+def whole(row):
+    """All of a row's training, to its own final loss."""
+    one = next(iter(row.finals.values()))
+    return Reached(row.mean, one["step"], one["tokens"], 0)
 
 
 @dataclasses.dataclass(frozen=True)
