@@ -16,7 +16,7 @@ def nested(key, value):
 def merged(below, above):
     """As `extends` merges: objects key by key, everything else replaced; an object of another
     "type" drops the keys of the one below."""
-    if "type" in above and above["type"] != below.get("type"):
+    if "type" in above and above["type"] != below.get("type", above["type"]):
         below = {}
     result = copy.copy(below)
     for key, value in above.items():

@@ -37,8 +37,9 @@ class Training:
     """The processes of a claimed run, one after the other: dashlm train, then dashlm eval for each
     "evaluate" of the experiment. They inherit the claim, so that it lasts as long as they do."""
 
-    def __init__(self, run, folder, claim, command):
-        self.run, self.folder, self.claim, self.command = run, folder, claim, command
+    def __init__(self, run, folder, claim, launcher, dashlm):
+        self.run, self.folder, self.claim = run, folder, claim
+        self.launcher, self.dashlm = launcher, str(dashlm)
         self.log = open(beside(folder, ".log"), "a+", encoding="utf-8")
         self.waiting = list(run.experiment.evaluate)
         self.evaluating = None
@@ -53,12 +54,12 @@ class Training:
     def _train(self):
         config = beside(self.folder, ".json")
         config.write_text(json.dumps(self.run.config(), indent=2) + "\n", encoding="utf-8")
-        return self._start(["train", str(config), "--out", str(self.folder), "--resume-or-start"],
-                           self.log)
+        return self._start([*self.launcher, self.dashlm, "train", str(config), "--out",
+                            str(self.folder), "--resume-or-start"], self.log)
 
-    def _start(self, arguments, output):
+    def _start(self, command, output):
         return subprocess.Popen(
-            [*self.command, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=self.log,
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=self.log,
             pass_fds=[self.claim.file.fileno()], start_new_session=True)
 
     def ended(self):
@@ -73,8 +74,8 @@ class Training:
             return True
         self.evaluating = self.waiting.pop(0)
         with open(beside(self.folder, ".eval"), "w", encoding="utf-8") as answer:
-            self.process = self._start(
-                ["eval", str(self.folder), "--json", *self.evaluating.split()], answer)
+            self.process = self._start([self.dashlm, "eval", str(self.folder), "--json",
+                                        *self.evaluating.split()], answer)
         return False
 
     def _take_answer(self):
@@ -95,9 +96,10 @@ class Training:
         return found
 
     def stop(self):
-        """Trainings save a checkpoint when asked to stop."""
+        """Asks for a checkpoint, as dashlm takes it: mpirun and srun hand SIGUSR1 on, and mpirun
+        gives ranks no deadline after it, as it does after SIGTERM."""
         if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGUSR1)
 
     def close(self):
         if self.process is not None:

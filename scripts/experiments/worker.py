@@ -21,7 +21,7 @@ class Worker:
 
     def __init__(self, grid, out, dashlm, launcher="", jobs=1, say=print, poll=0.5):
         self.grid, self.out = grid, out
-        self.command = shlex.split(launcher) + [str(dashlm)]
+        self.launcher, self.dashlm = shlex.split(launcher), dashlm
         self.program = version_of(dashlm)
         self.jobs, self.say, self.poll = jobs, say, poll
         self.total = sum(sweep.most_runs(row) for _, row in grid.experiment.pairs())
@@ -69,7 +69,8 @@ class Worker:
                 claim.release()
                 continue
             self.say(f"start   {run.name}")
-            self.trainings.append(Training(run, self.out / run.path, claim, self.command))
+            self.trainings.append(
+                Training(run, self.out / run.path, claim, self.launcher, self.dashlm))
 
     def _collect(self):
         for training in [one for one in self.trainings if one.ended()]:

@@ -322,5 +322,29 @@ class WorkerTest(ExperimentTest):
         self.assertEqual(worker.wait(timeout=30), 128 + signal.SIGTERM)
 
 
+class SlurmTest(ExperimentTest):
+    def test_a_job_is_a_worker_that_is_requeued_when_it_is_stopped(self):
+        self.file["rows"] = self.file["rows"][:1]
+        self.file["rows"][0]["set"]["fake"] = {"slow": 60}
+        self.write()
+        said = self.folder / "scontrol-said"
+        for name, text in (("srun", 'while [[ $1 == -* ]]; do shift; done; exec "$@"'),
+                           ("scontrol", f'echo "$@" > {said}')):
+            program = self.folder / "bin" / name
+            program.parent.mkdir(exist_ok=True)
+            program.write_text(f"#!/usr/bin/env bash\n{text}\n")
+            program.chmod(0o755)
+        job = subprocess.Popen(
+            ["bash", "scripts/launch/experiment.sbatch", *self.command()[2:]], cwd=ROOT,
+            stdout=subprocess.DEVNULL, env={
+                **self.environment(), "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+                "SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "5", "SLURM_ARRAY_TASK_ID": "2"})
+        while not self.started():
+            time.sleep(0.01)
+        job.send_signal(signal.SIGTERM)
+        self.assertEqual(job.wait(timeout=30), 128 + signal.SIGTERM)
+        self.assertEqual(said.read_text(), "requeue 5_2\n")
+
+
 if __name__ == "__main__":
     unittest.main()
