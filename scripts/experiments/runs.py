@@ -55,7 +55,7 @@ class Grid:
 
     def __init__(self, experiment, results):
         self.experiment, self.results = experiment, pathlib.Path(results)
-        self.known = {}  # records never change
+        self.known = {}  # a record stays as it is, but for evaluations that are added
 
     def record_path(self, run):
         return self.results / run.path.parent / (run.path.name + ".json")
@@ -71,6 +71,10 @@ class Grid:
                 return None
             self.known[run.path] = found
         return self.known[run.path]
+
+    def save(self, run, found):
+        record.save(self.record_path(run), found)
+        self.known[run.path] = found
 
     def _load(self, run):
         path = self.record_path(run)

@@ -35,15 +35,16 @@ def beside(folder, suffix):
 
 class Training:
     """The processes of a claimed run, one after the other: dashlm train, then dashlm eval for each
-    "evaluate" of the experiment. They inherit the claim, so that it lasts as long as they do."""
+    "evaluate" of the experiment that has no answer yet. They inherit the claim, so that it lasts as
+    long as they do."""
 
-    def __init__(self, run, folder, claim, launcher, dashlm):
+    def __init__(self, run, folder, claim, launcher, dashlm, answers):
         self.run, self.folder, self.claim = run, folder, claim
         self.launcher, self.dashlm = launcher, str(dashlm)
         self.log = open(beside(folder, ".log"), "a+", encoding="utf-8")
-        self.waiting = list(run.experiment.evaluate)
+        self.waiting = [one for one in run.experiment.evaluate if one not in answers]
         self.evaluating = None
-        self.answers = {}
+        self.answers = dict(answers)
         self.exit_code = 0
         self.process = None if self._trained() else self._train()
 
@@ -92,7 +93,7 @@ class Training:
             return None
         found = {**record.of_folder(self.folder, self.run.name), "asked": grid.asked(self.run),
                  "program": program, "evaluated": self.answers}
-        record.save(grid.record_path(self.run), found)
+        grid.save(self.run, found)
         return found
 
     def stop(self):

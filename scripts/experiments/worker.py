@@ -53,8 +53,18 @@ class Worker:
                 signal.signal(number, handler)
 
     def _missing(self):
-        return [run for size, row in self.grid.experiment.pairs()
-                for run in self.grid.missing(size, row)]
+        """Runs without a record first, then those whose record lacks an evaluation."""
+        pairs = list(self.grid.experiment.pairs())
+        runs = [run for pair in pairs for run in self.grid.missing(*pair)]
+        return runs + [run for pair in pairs for run in self.grid.all_runs(*pair)
+                       if self.grid.record(run) and not self._done(run)]
+
+    def _done(self, run):
+        """A run whose folder is gone cannot be evaluated any more."""
+        found = self.grid.record(run)
+        return found is not None and (
+            found["ended"] != "finished" or not (self.out / run.path).is_dir()
+            or set(self.grid.experiment.evaluate) <= found["evaluated"].keys())
 
     def _start(self, runs):
         for run in runs:
@@ -65,12 +75,14 @@ class Worker:
             claim = Claim.take(self.out / run.path)
             if claim is None:
                 continue
-            if self.grid.record(run) is not None:  # someone ended it since we looked
+            self.grid.known.pop(run.path, None)  # someone may have ended it since we looked
+            if self._done(run):
                 claim.release()
                 continue
             self.say(f"start   {run.name}")
+            answers = (self.grid.record(run) or {}).get("evaluated", {})
             self.trainings.append(
-                Training(run, self.out / run.path, claim, self.launcher, self.dashlm))
+                Training(run, self.out / run.path, claim, self.launcher, self.dashlm, answers))
 
     def _collect(self):
         for training in [one for one in self.trainings if one.ended()]:

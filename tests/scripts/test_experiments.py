@@ -259,6 +259,18 @@ class WorkerTest(ExperimentTest):
                             .read_text())
         self.assertEqual(record["evaluated"]["--quantize int8"],
                          {"options": ["--json", "--quantize", "int8"]})
+        self.file["evaluate"].append("--quantize int4")
+        self.write()
+        self.assertEqual(self.reproduce().returncode, 0)
+        record = json.loads((self.folder / "results/exp/adamw/lr=0.01_weight_decay=0_seed=2.json")
+                            .read_text())
+        self.assertEqual(list(record["evaluated"]),
+                         ["--outliers", "--quantize int8", "--quantize int4"])
+        self.assertEqual(len(self.started()), 10)
+        shutil.rmtree(self.folder / "runs")
+        self.file["evaluate"].append("--quantize int2")  # which nobody can answer any more
+        self.write()
+        self.assertEqual(self.reproduce().stdout, "")
         self.file["rows"][0]["set"]["fake"] = {"eval_exit": 1}
         self.file["rows"] = [{**self.file["rows"][0], "name": "Broken"}]
         self.write()

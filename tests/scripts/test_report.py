@@ -4,6 +4,8 @@ import json
 import math
 import pathlib
 import random
+import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,6 +18,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from experiments import record, spec  # noqa: E402
 from experiments.runs import Grid  # noqa: E402
 from reporting import content, drawing, stats, summary, tables  # noqa: E402
+
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
 
 class StatsTest(unittest.TestCase):
@@ -216,6 +221,20 @@ class ReportTest(unittest.TestCase):
             self.assertEqual((out / f"{name}.png").read_bytes()[:4], b"\x89PNG")
             self.assertIn(f"{name}.png", (out / "report.md").read_text())
         self.assertIn("](page/01_differences.png)", (self.folder / "page.md").read_text())
+
+    @unittest.skipIf(drawing.library() is None, "vl-convert is not installed")
+    @unittest.skipIf(BROWSER is None, "no browser is installed")
+    def test_a_browser_draws_every_chart(self):
+        self.fill()
+        self.run_report(self.folder / "exp.json", "--out", self.folder)
+        shown = subprocess.run(
+            [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+             "--virtual-time-budget=20000", f"--user-data-dir={self.folder / 'profile'}",
+             "--dump-dom", (self.folder / "report.html").as_uri()],
+            capture_output=True, text=True, timeout=120, check=False)
+        self.assertNotRegex(shown.stderr, "CONSOLE.*Error")
+        self.assertEqual(len(re.findall('<svg[^>]* class="marks"', shown.stdout)), 4)
+        self.assertEqual(len(re.findall('<button[^>]* aria-pressed', shown.stdout)), 2 * 4)
 
     def test_an_experiment_without_records(self):
         self.grid()
