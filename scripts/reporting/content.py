@@ -36,7 +36,7 @@ def sections_of(rows, base, experiment, size):
         "Tokens and time to a target": [tables.targets(rows, base, wanted)
                                         if base.losses else None],
         "Cost": [tables.costs(rows, base)],
-        "Outliers and compression": evaluations.parts(rows),
+        "Outliers and compression": evaluations.parts(rows, base),
         "Sweeps": [charts.sweep(rows), tables.sweeps(rows)],
         "Runs that diverged": [tables.divergences(rows)],
         "Settings that differ": [tables.differing_settings(rows)]}

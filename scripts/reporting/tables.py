@@ -18,12 +18,13 @@ def signed(value, digits=4):
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
-def interval(difference):
+def interval(difference, digits=4):
     if difference is None:
         return NONE
+    mean = signed(difference.mean, digits)
     if difference.low is None:
-        return f"{signed(difference.mean)} (one seed)"
-    return f"{signed(difference.mean)} [{signed(difference.low)}, {signed(difference.high)}]"
+        return f"{mean} (one seed)"
+    return f"{mean} [{signed(difference.low, digits)}, {signed(difference.high, digits)}]"
 
 
 def settings_text(values):

@@ -196,6 +196,30 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(rows["DASH"]["of the baseline's"], "1.50×")
         self.assertEqual(rows["DASH"]["share of the step"], "20.0%")
 
+    def test_outliers_and_rounded_weights(self):
+        grid = self.fill(rows=("AdamW", "DASH"))
+        for size, row in grid.experiment.pairs():
+            for run in grid.all_runs(size, row):
+                found = grid.record(run)
+                if found is None:
+                    continue
+                seed, factor = run.settings.seed, 2 if row.name == "AdamW" else 1
+                found["evaluated"] = {
+                    "--outliers": {"outliers": {"summary": {site: {figure: {
+                        "max": factor * (seed + 3), "mean": 0} for figure in (
+                            "kurtosis", "max_over_rms", "beyond_6_sigma")} for site in ("a", "b")}}},
+                    "--quantize int4": {"quantized": {
+                        "val_loss": 5.0, "val_loss_difference": factor * (0.1 + 0.001 * seed)}}}
+                grid.save(run, found)
+        report = self.report(self.grid())
+        outliers = self.table(report, "outliers")
+        self.assertEqual(outliers["AdamW"]["kurtosis, a"], "10.00")
+        self.assertEqual(outliers["DASH"]["max/rms, b"], "5.00")
+        rounded = self.table(report, "quantized_int4")
+        self.assertEqual(rounded["DASH"]["increase"], "+0.10200")
+        self.assertEqual(rounded["DASH"]["increase minus that of AdamW [95%]"],
+                         "−0.10200 [−0.10448, −0.09952]")
+
     def run_report(self, *arguments):
         return subprocess.run([sys.executable, "-B", str(ROOT / "scripts/report.py"),
                                *map(str, arguments)], capture_output=True, text=True, check=False)
