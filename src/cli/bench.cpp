@@ -15,6 +15,7 @@
 #include "dist/launch.h"
 #include "ops/peak.h"
 #include "train/engine.h"
+#include "train/peak_share.h"
 #include "train/thread_use.h"
 
 namespace dashlm {
@@ -51,6 +52,69 @@ double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+// Of most products of a step: what its rate is compared with.
+MatmulPrecision peak_precision(const RunConfig& config) {
+  return config.train.precision == ModelPrecision::bf16 ? MatmulPrecision::bf16
+                                                        : MatmulPrecision::fp32;
+}
+
+struct StepMeasure {
+  double seconds = 0;
+  double update_seconds = 0;
+  double communication_ms = 0;
+  double rate = 0;  // FLOP/s
+};
+
+StepMeasure measured_step(Engine& engine, const Batch& batch, int64_t update) {
+  StepMeasure measure;
+  Device& device = engine.device();
+  const double flops_before = engine.flops();
+  const Timer timer;
+  engine.forward_backward(batch);
+  const double norm = engine.reduce().gradient_norm;
+  const double before_update = timer.seconds();
+  engine.update({.update = update, .lr = 1e-4, .gradient_scale = 1.0 / std::max(1.0, norm)});
+  device.synchronize();
+  measure.update_seconds = timer.seconds() - before_update;
+  engine.gather();
+  engine.settle();  // so that a step is charged with all of its own communication
+  device.synchronize();
+  measure.communication_ms = engine.take_communication_ms();
+  measure.seconds = timer.seconds();
+  // Of this very step: it may refresh all roots, some or none, and may come before `start`.
+  measure.rate = (engine.flops() - flops_before) / measure.seconds;
+  return measure;
+}
+
+// Of all steps one figure, in their order.
+std::vector<double> column(const std::vector<StepMeasure>& steps, double StepMeasure::*figure) {
+  std::vector<double> values;
+  for (const StepMeasure& step : steps) values.push_back(step.*figure);
+  return values;
+}
+
+// Tokens are those of all ranks; times, GFLOP/s and the peaks beside them are rank 0's.
+Json step_json(const Engine& engine, const std::vector<StepMeasure>& steps,
+               const std::vector<double>& peaks, int64_t step_tokens) {
+  const std::vector<double> seconds = column(steps, &StepMeasure::seconds);
+  const std::vector<double> rates = column(steps, &StepMeasure::rate);
+  const int ranks = engine.communicator().size();
+  const double step = median(seconds), tokens_per_s = static_cast<double>(step_tokens) / step;
+  Json json = {{"ranks", ranks},
+               {"parameters", engine.layout().elements()},
+               {"step_ms", 1e3 * step},
+               {"mean_step_ms", 1e3 * mean(seconds)},
+               {"optimizer_ms", 1e3 * median(column(steps, &StepMeasure::update_seconds))},
+               {"communication_ms", median(column(steps, &StepMeasure::communication_ms))},
+               {"tokens_per_s", tokens_per_s},
+               {"tokens_per_s_per_rank", tokens_per_s / ranks},
+               {"gflops_per_rank", median(rates) / 1e9},
+               {"peak_gflops", median(peaks) / 1e9},
+               {"ratio_to_peak", median(shares_of_peak(rates, peaks))}};
+  if (const double mfu = engine.utilisation(step); mfu > 0) json["mfu"] = mfu;
+  return json;
+}
+
 int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) {
   const RunConfig config = options.config.load(/*log_warnings=*/communicator.rank() == 0);
   const auto device =
@@ -62,48 +126,17 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
   engine.initialize();
   const Batch batch = random_batch(config, communicator);
 
-  std::vector<double> step_s, update_s, communication_ms, peaks, rates, ratios;
-  for (int64_t i = 0; i <= options.steps; ++i) {
-    // Each step has a peak of its own beside it: the speed of a shared machine drifts.
-    const double peak = measure_matmul_peak(*device, 2);
-    const double flops_before = engine.flops();
-    const Timer timer;
-    engine.forward_backward(batch);
-    const double norm = engine.reduce().gradient_norm;
-    const double before_update = timer.seconds();
-    engine.update({.update = i + 1, .lr = 1e-4, .gradient_scale = 1.0 / std::max(1.0, norm)});
-    device->synchronize();
-    const double after_update = timer.seconds();
-    engine.gather();
-    engine.settle();  // so that a step is charged with all of its own communication
-    device->synchronize();
-    const double communication = engine.take_communication_ms();
-    if (i == 0) continue;  // warm-up
-    step_s.push_back(timer.seconds());
-    update_s.push_back(after_update - before_update);
-    communication_ms.push_back(communication);
-    peaks.push_back(peak);
-    // Of this very step: it may refresh all roots, some or none, and may come before `start`.
-    rates.push_back((engine.flops() - flops_before) / step_s.back());
-    ratios.push_back(rates.back() / peak);
+  std::vector<StepMeasure> steps;
+  std::vector<double> peaks;
+  for (int64_t update = 1; update <= options.steps + 1; ++update) {
+    const StepMeasure measure = measured_step(engine, batch, update);
+    if (update > 1) steps.push_back(measure);  // the first one warms up
+    peaks.push_back(measure_matmul_peak(*device, peak_precision(config), 2));
   }
   if (communicator.rank() > 0) return 0;
-  const double step = median(step_s);
-  const auto tokens = static_cast<double>(batch.step_targets);
   Json result = described_machine(device->description());
-  // Tokens are those of all ranks; times, GFLOP/s and the peak beside them are rank 0's.
-  result.update({{"ranks", communicator.size()},
-                 {"parameters", engine.layout().elements()},
-                 {"step_ms", 1e3 * step},
-                 {"mean_step_ms", 1e3 * mean(step_s)},
-                 {"optimizer_ms", 1e3 * median(update_s)},
-                 {"communication_ms", median(communication_ms)},
-                 {"tokens_per_s", tokens / step},
-                 {"tokens_per_s_per_rank", tokens / step / communicator.size()},
-                 {"gflops_per_rank", median(rates) / 1e9},
-                 {"sgemm_peak_gflops", median(peaks) / 1e9},
-                 {"ratio_to_peak", median(ratios)}});
-  if (const double mfu = engine.utilisation(step); mfu > 0) result["mfu"] = mfu;
+  result.update(step_json(engine, steps, peaks, batch.step_targets));
+  result["peak_precision"] = enum_name(config.train.precision);
   if (decomposes(config.optimizer))
     result["flops"] = "with 4n^3 for a decomposition, by convention";
   print(result, options.json);
@@ -134,17 +167,18 @@ void bench_data(const BenchOptions& options) {
 }
 
 void add_bench(CLI::App& bench, const char* name, const char* help, int64_t steps,
-               void (*run)(const BenchOptions&), const char* json_help = "as one line of JSON") {
+               void (*run)(const BenchOptions&), const char* json_help = "as one line of JSON",
+               const char* steps_help = "steps to time") {
   auto options = std::make_shared<BenchOptions>();
   options->steps = steps;
   CLI::App* command = bench.add_subcommand(name, help);
   add_config_options(*command, options->config)->required();
-  command->add_option("--steps", options->steps, "steps to time")
+  command->add_option("--steps", options->steps, steps_help)
       ->check(at_least(1))
       ->capture_default_str();
   command->add_flag("--json", options->json, json_help);
   command->callback([options, run, command] {
-    if (command->get_name() != "step") require_one_process("bench " + command->get_name());
+    if (command->get_name() == "data") require_one_process("bench data");
     run(*options);
   });
 }
@@ -170,10 +204,14 @@ void add_bench_command(CLI::App& app) {
   bench->require_subcommand(1);
   add_bench(*bench, "step",
             "a training step on random tokens: tokens/s of all ranks, the other figures of rank 0, "
-            "beside its own SGEMM peak",
+            "beside the peak of its products before and after each step",
             10, bench_step);
-  add_bench(*bench, "optimizer", "an update of dash or shampoo by phase, for each stacking", 5,
-            bench_optimizer, "as JSON: a line for the machine, then one for each stacking");
+  add_bench(*bench, "optimizer",
+            "an update of dash or shampoo by phase, for each stacking: the times of the slowest "
+            "rank. With optimizer.frequency f, the mean over f updates and the peak, the update "
+            "with new roots",
+            5, bench_optimizer, "as JSON: a line for the machine, then one for each stacking",
+            "times to time an update, or f updates in a row");
   add_bench_roots(*bench);
   add_bench(*bench, "data", "the data loader alone", 1000, bench_data);
 }

@@ -6,94 +6,151 @@
 #include "base/random.h"
 #include "cli/bench.h"
 #include "config/config.h"
+#include "dist/launch.h"
 #include "ops/cpu_kernels.h"
 #include "ops/peak.h"
 #include "train/engine.h"
+#include "train/thread_use.h"
+#include "train/update_measure.h"
 
 namespace dashlm {
 namespace {
 
-// Gradients of full rank, so that no method finishes early.
+// Gradients of full rank, so that no method finishes early: random numbers over and over. Their
+// count is prime, so that no two rows of a block are alike.
 void fill_gradients(Engine& engine) {
-  const CounterRandom random(1, Purpose::benchmark);
-  for (const Parameter& parameter : engine.layout().parameters()) {
-    std::vector<float> host(static_cast<size_t>(parameter.elements()));
-    random.fill_normal(host, 1e-3, static_cast<uint64_t>(parameter.offset));
-    const Tensor part = ParameterLayout::view(engine.gradients(), parameter);
-    engine.device().upload(part.data, host.data(), part.bytes());
+  constexpr int64_t kPeriod = 1000003;
+  Device& device = engine.device();
+  const Tensor& gradients = engine.own_gradients();
+  std::vector<float> host(static_cast<size_t>(std::min(kPeriod, gradients.elements())));
+  const auto rank = static_cast<uint64_t>(engine.communicator().rank());
+  CounterRandom(1, Purpose::benchmark, rank).fill_normal(host, 1e-3);
+  device.upload(gradients.data, host.data(), std::ssize(host) * size_of(DType::f32));
+  for (int64_t begin = kPeriod; begin < gradients.elements(); begin += kPeriod) {
+    const int64_t count = std::min(kPeriod, gradients.elements() - begin);
+    device.copy(gradients.f32() + begin, gradients.data, count * size_of(DType::f32));
   }
 }
 
-// The median update of several, all of which refresh every root.
-Json bench_stacking(Device& device, RunConfig config, int64_t steps) {
-  config.optimizer.dash.frequency = 1;
-  config.optimizer.dash.start = 1;
-  LoneCommunicator alone;
-  Engine engine(device, config, alone);
-  engine.allocate();
-  engine.initialize();
-  fill_gradients(engine);
-  const double flops = engine.memory_plan().update_flops;
-  std::vector<UpdateTimes> times;
-  std::vector<double> peaks, ratios;
-  for (int64_t i = 0; i <= steps; ++i) {
-    const double peak = measure_matmul_peak(device, 2);
-    engine.update({.update = i + 1, .lr = 1e-4});
-    if (i == 0) continue;  // warm-up
-    times.push_back(engine.optimizer().times());
-    peaks.push_back(peak);
-    ratios.push_back(1e3 * flops / times.back().total() / peak);
+// That of most products of an update.
+MatmulPrecision peak_precision(const DashConfig& config) {
+  const auto of_method = [&](const auto& method) {
+    if constexpr (requires { method.matmul; }) return method.matmul;
+    return config.product_precision();
+  };
+  return std::visit(of_method, config.inverse_root.method);
+}
+
+// Without a rate of the machine where there is none of the update to compare with it.
+UpdateMeasure measured_update(Engine& engine, const OptimizerConfig& config, int64_t update) {
+  UpdateMeasure measure;
+  if (!decomposes(config)) {
+    measure.machine = measure_matmul_peak(engine.device(), peak_precision(config.dash), 2);
   }
-  std::sort(times.begin(), times.end(),
-            [](const UpdateTimes& a, const UpdateTimes& b) { return a.total() < b.total(); });
-  const UpdateTimes& middle = times[times.size() / 2];
+  const double flops_before = engine.flops();
+  engine.communicator().barrier();  // ranks that share a machine are busy at the same time
+  engine.update({.update = update, .lr = 1e-4});
+  measure.times = engine.optimizer().times();
+  measure.flops = engine.flops() - flops_before;
+  return measure;
+}
+
+// The first update with roots refreshes all of them: it warms up. From then on any f updates in a
+// row refresh every root once.
+UpdateCycle measured_cycle(Device& device, Communicator& ranks, const RunConfig& config,
+                           int64_t cycles) {
+  Engine engine(device, config, ranks);
+  engine.allocate();
+  fill_gradients(engine);
+  const DashConfig& dash = config.optimizer.dash;
+  const int64_t first = dash.first_update();
+  std::vector<UpdateMeasure> own;
+  for (int64_t update = first; update <= first + cycles * dash.frequency; ++update) {
+    const UpdateMeasure measure = measured_update(engine, config.optimizer, update);
+    if (update > first) own.push_back(measure);
+  }
+  return median_cycle(of_slowest_ranks(ranks, own), dash.frequency);
+}
+
+Json line_of(const RunConfig& config, const UpdateCycle& cycle) {
+  const UpdateMeasure& mean = cycle.mean;
+  const DashConfig& dash = config.optimizer.dash;
   const bool counted = !decomposes(config.optimizer);
-  return {{"stacking", enum_name(config.optimizer.dash.stacking)},
-          {"total_ms", middle.total()},
-          {"pack_ms", middle.pack},
-          {"factors_ms", middle.factors},
-          {"roots_ms", middle.roots},
-          {"update_ms", middle.update},
-          {"gflops", counted ? Json(flops / middle.total() / 1e6) : Json()},
-          {"sgemm_peak_gflops", median(peaks) / 1e9},
-          {"ratio_to_peak", counted ? Json(median(ratios)) : Json()}};
+  return {{"stacking", enum_name(dash.stacking)},
+          {"frequency", dash.frequency},
+          {"total_ms", mean.times.total()},
+          {"peak_ms", cycle.peak_ms},
+          {"pack_ms", mean.times.pack},
+          {"factors_ms", mean.times.factors},
+          {"roots_ms", mean.times.roots},
+          {"update_ms", mean.times.update},
+          {"gflops", counted ? Json(mean.flops / mean.times.total() / 1e6) : Json()},
+          {"peak_gflops", counted ? Json(mean.machine / 1e9) : Json()},
+          {"peak_precision", counted ? Json(enum_name(peak_precision(dash))) : Json()},
+          {"ratio_to_peak", counted ? Json(mean.share()) : Json()}};
+}
+
+// --- Output
+
+void print_machine(const Device& device, int ranks, bool json) {
+  if (json) {
+    Json machine = described_machine(device.description());
+    machine["ranks"] = ranks;
+    std::cout << machine.dump() << "\n";
+    return;
+  }
+  const std::string slowest = ranks > 1 ? fmt::format("; the slowest of {} ranks", ranks) : "";
+  std::cout << fmt::format("{}; {}{}\n", device.description(), cpu_kernels().text(), slowest);
+}
+
+constexpr const char* kRow = "{:<8}{:>10}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}\n";
+
+void print_head(int64_t frequency) {
+  const std::string mean = frequency > 1 ? fmt::format("of {} ms", frequency) : "total ms";
+  std::cout << fmt::format(kRow, "stacking", mean, "peak ms", "pack", "factors", "roots", "update",
+                           "GFLOP/s", "of peak");
+}
+
+void print_line(const Json& line) {
+  const auto number = [&](const char* key, int digits) {
+    return line[key].is_null() ? "-" : fmt::format("{:.{}f}", line[key].get<double>(), digits);
+  };
+  std::cout << fmt::format(kRow, line["stacking"].get<std::string>(), number("total_ms", 1),
+                           number("peak_ms", 1), number("pack_ms", 1), number("factors_ms", 1),
+                           number("roots_ms", 1), number("update_ms", 1), number("gflops", 1),
+                           number("ratio_to_peak", 2));
+}
+
+int bench_optimizer_on_rank(const BenchOptions& options, Communicator& communicator) {
+  const bool speaks = communicator.rank() == 0;
+  RunConfig config = options.config.load(/*log_warnings=*/speaks);
+  require(config.optimizer.type != OptimizerType::adamw,
+          "{}: optimizer.type is \"adamw\", which has no phases; use `dashlm bench step`",
+          options.config.path);
+  const auto device =
+      open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
+  const auto ranks = for_device(communicator, *device);
+  warn_of_crowded_threads(*ranks, *device);
+  if (speaks) print_machine(*device, ranks->size(), options.json);
+  if (speaks && !options.json) print_head(config.optimizer.dash.frequency);
+  for (const auto& [stacking, name] : EnumNames<Stacking>::names) {
+    config.optimizer.dash.stacking = stacking;
+    const Json line = line_of(config, measured_cycle(*device, *ranks, config, options.steps));
+    if (!speaks) continue;
+    if (options.json) {
+      std::cout << line.dump() << std::endl;
+    } else {
+      print_line(line);
+    }
+  }
+  return 0;
 }
 
 }  // namespace
 
 void bench_optimizer(const BenchOptions& options) {
-  RunConfig config = options.config.load(/*log_warnings=*/true);
-  require(config.optimizer.type != OptimizerType::adamw,
-          "{}: optimizer.type is \"adamw\", which has no phases; use `dashlm bench step`",
-          options.config.path);
-  const auto device = open_device(config.device, static_cast<int>(config.threads));
-  if (options.json) {
-    std::cout << described_machine(device->description()).dump() << "\n";
-  } else {
-    std::cout << fmt::format("{}; {}\n", device->description(), cpu_kernels().text());
-  }
-  Json lines = Json::array();
-  for (const auto& [stacking, name] : EnumNames<Stacking>::names) {
-    config.optimizer.dash.stacking = stacking;
-    lines.push_back(bench_stacking(*device, config, options.steps));
-    if (options.json) {
-      std::cout << lines.back().dump() << "\n";
-      continue;
-    }
-    if (lines.size() == 1) {
-      std::cout << fmt::format("{:<8}{:>10}{:>8}{:>10}{:>8}{:>10}{:>10}{:>10}\n", "stacking",
-                               "total ms", "pack", "factors", "roots", "update", "GFLOP/s",
-                               "of peak");
-    }
-    const Json& line = lines.back();
-    const auto number = [&](const char* key, int digits) {
-      return line[key].is_null() ? "-" : fmt::format("{:.{}f}", line[key].get<double>(), digits);
-    };
-    std::cout << fmt::format("{:<8}{:>10}{:>8}{:>10}{:>8}{:>10}{:>10}{:>10}\n", name,
-                             number("total_ms", 1), number("pack_ms", 1), number("factors_ms", 1),
-                             number("roots_ms", 1), number("update_ms", 1), number("gflops", 1),
-                             number("ratio_to_peak", 2));
-  }
+  run_on_ranks(
+      [&](Communicator& communicator) { return bench_optimizer_on_rank(options, communicator); });
 }
 
 }  // namespace dashlm

@@ -89,7 +89,7 @@ Json time_method(Device& device, const Options& options, const std::string& text
   double best = 1e30, peak = 0, flops = 0;
   for (int64_t i = 0; i < options.repeats; ++i) {
     // In turn, since the speed of a shared machine drifts.
-    peak = std::max(peak, measure_matmul_peak(device, 1));
+    peak = std::max(peak, measure_matmul_peak(device, MatmulPrecision::fp32, 1));
     const Timer timer;
     flops = run(bench, device);
     best = std::min(best, timer.seconds());

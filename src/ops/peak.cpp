@@ -7,9 +7,12 @@
 
 namespace dashlm {
 
-double measure_matmul_peak([[maybe_unused]] Device& device, int repeats) {
+double measure_matmul_peak([[maybe_unused]] Device& device,
+                           [[maybe_unused]] MatmulPrecision precision, int repeats) {
 #ifdef DASHLM_HAS_CUDA
-  if (device.kind() == DeviceKind::cuda) return cuda::measure_matmul_peak(device, repeats);
+  if (device.kind() == DeviceKind::cuda) {
+    return cuda::measure_matmul_peak(device, precision, repeats);
+  }
 #endif
   return cpu::measure_matmul_peak(repeats);
 }

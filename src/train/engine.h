@@ -98,6 +98,8 @@ class Engine {
   void weights_were_set() { parameters_->adopt_weights(context_); }
   // What the optimizer updates: own blocks, with their places in own_weights() (flat f32).
   const Tensor& own_weights() const { return parameters_->own_weights(); }
+  // and what it updates them from: own gradients, laid out alike, which reduce() completes.
+  const Tensor& own_gradients() const { return parameters_->own_gradients(); }
   std::vector<Block> own_blocks() const;
   // Counted since the engine was made, its plan included: the difference is what a step really
   // took.

@@ -1,4 +1,6 @@
 // That the figures of `dashlm bench` are called what they are. No test looks at a speed.
+#include <gmock/gmock.h>
+
 #include <sstream>
 
 #include "cli/run_fixture.h"
@@ -24,10 +26,34 @@ TEST_F(BenchTest, StepNamesWhatIsOfAllRanksAndWhatOfOne) {
   const auto lines = lines_of("step", {"--json"});
   ASSERT_EQ(lines.size(), 1u);
   const Json json = Json::parse(lines[0]);
-  for (const char* key : {"tokens_per_s", "tokens_per_s_per_rank", "gflops_per_rank",
-                          "sgemm_peak_gflops", "ratio_to_peak"}) {
+  for (const char* key : {"tokens_per_s", "tokens_per_s_per_rank", "gflops_per_rank", "peak_gflops",
+                          "ratio_to_peak"}) {
     EXPECT_TRUE(json.contains(key) && json[key].is_number()) << key;
   }
+  EXPECT_EQ(json["peak_precision"], "fp32");
+}
+
+TEST_F(BenchTest, StepNamesThePrecisionOfItsPeak) {
+  const Json json =
+      Json::parse(lines_of("step", {"--json", "--set", "train.precision=bf16"}).at(0));
+  EXPECT_EQ(json["peak_precision"], "bf16");
+}
+
+// The peak is an update with new roots, which the others of a cycle are without.
+TEST_F(BenchTest, OptimizerTellsTheMeanOfACycleFromItsPeak) {
+  Json config = default_config();
+  config["optimizer"] = {{"type", "dash"}, {"block_size", 16}, {"frequency", 4}, {"start", -1}};
+  write_config(config);
+  const auto lines = lines_of("optimizer", {"--json"});
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(Json::parse(lines[0])["ranks"], 1);
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const Json json = Json::parse(lines[i]);
+    EXPECT_EQ(json["frequency"], 4);
+    EXPECT_GT(json["peak_ms"], json["total_ms"]) << "one of four updates is the longest";
+    EXPECT_GT(json["roots_ms"], 0);
+  }
+  EXPECT_THAT(lines_of("optimizer", {})[1], ::testing::HasSubstr("of 4 ms"));
 }
 
 TEST_F(BenchTest, OptimizerHasNoRateForWhatCannotBeCounted) {
@@ -44,6 +70,7 @@ TEST_F(BenchTest, OptimizerHasNoRateForWhatCannotBeCounted) {
       EXPECT_TRUE(json["total_ms"].is_number());
       EXPECT_EQ(json["gflops"].is_number(), counted) << lines[i];
       EXPECT_EQ(json["ratio_to_peak"].is_number(), counted) << lines[i];
+      EXPECT_EQ(json["peak_gflops"].is_number(), counted) << lines[i];
     }
     std::string name, total;
     std::istringstream(lines_of("optimizer", {}).back()) >> name >> total;

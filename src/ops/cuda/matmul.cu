@@ -1,6 +1,7 @@
 // Products of matrices through gemm.h; those that are symmetric are in symmetric_matmul.cu.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "ops/cuda/operations.h"
 #include "ops/cuda/stack_operands.cuh"
@@ -73,24 +74,34 @@ void multiply_blocks(Context& context, const Tensor& c, const Tensor& a, const T
        right.operand(), {.c = c.f32(), .row_stride = c.dim(2), .stride = c.dim(1) * c.dim(2)});
 }
 
-double measure_matmul_peak(Device& device, int repeats) {
+double measure_matmul_peak(Device& device, MatmulPrecision precision, int repeats) {
   constexpr int64_t kSize = 4096;
   Arena scratch(device, "measuring the peak");
-  const auto take = [&] { return scratch.take("matrices", {3, kSize, kSize}); };
+  Context context{device, scratch};
+  Tensor matrices;
+  std::optional<StackOperand> a, b;
+  const auto take = [&] {
+    matrices = scratch.take("matrices", {3, kSize, kSize});
+    a.emplace(context, "rounded A", matrices.rows(0, 1), precision);
+    b.emplace(context, "rounded B", matrices.rows(1, 1), precision);
+  };
   take();
   scratch.commit();
-  const Tensor matrices = take();
-  const Tensor a = matrices.rows(0, 1), b = matrices.rows(1, 1), c = matrices.rows(2, 1);
-  Context context{device, scratch};
-  const cudaStream_t stream = stream_of(context);
+  take();
   // Varied numbers: of constant ones a GPU makes more a second than of any that matter.
-  launch(stream, fill_varied, for_elements(matrices.elements()), matrices.f32(),
+  launch(stream_of(context), fill_varied, for_elements(matrices.elements()), matrices.f32(),
          matrices.elements());
-  matmul(context, c, nullptr, a, b, {});  // warms up the clock, and chooses the algorithm
+  a->fill(context);
+  b->fill(context);
+  const auto product = [&] {
+    gemm(device_of(context), precision, {1, kSize, kSize, kSize}, {}, a->operand(), b->operand(),
+         {.c = matrices.rows(2, 1).f32(), .row_stride = kSize, .stride = kSize * kSize});
+  };
+  product();  // warms up the clock, and chooses the algorithm
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < repeats; ++i) {
     const TimeMark start = device.mark();
-    matmul(context, c, nullptr, a, b, {});
+    product();
     best = std::min(best, device.mark().milliseconds_since(start));
   }
   return 2e3 * kSize * kSize * kSize / best;

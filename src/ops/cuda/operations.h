@@ -34,7 +34,7 @@ void newton_product(Context& context, const NewtonProduct& product, float a, flo
                     const NewtonTest& test);
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
                    const Tensor& state);
-double measure_matmul_peak(Device& device, int repeats);
+double measure_matmul_peak(Device& device, MatmulPrecision precision, int repeats);
 
 // --- model operations, one file each
 void embedding(Context& context, const Tensor& out, const Tensor& table, const Tensor& tokens);
