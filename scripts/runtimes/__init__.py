@@ -1,0 +1,1 @@
+"""Tables of how long an optimizer step takes. docs/runtime.md explains the files."""
