@@ -12,7 +12,7 @@ import argparse
 import pathlib
 import sys
 
-from experiments.spec import ExperimentError
+from experiments.reader import ExperimentError
 from reproduce import built_program
 from runtimes import spec
 from runtimes.measure import measure

@@ -39,6 +39,11 @@ def load(path):
     return values
 
 
+def slug(name):
+    """A name as that of a folder: "DASH, NDB f=1" -> "dash-ndb-f=1"."""
+    return re.sub(r"[^a-z0-9.=+_]+", "-", name.lower()).strip("-")
+
+
 class Reader:
     """Reads one object and knows where it stands, for messages."""
 
@@ -116,3 +121,18 @@ class Reader:
         if not seeds or not whole or len(set(seeds)) != len(seeds):
             self.fail("must be a list of different whole numbers, at least one", "seeds")
         return tuple(seeds)
+
+    def named(self, key, make):
+        """What `make(entry, name)` makes of each object in a list; names make folders apart."""
+        found, folders = [], {}
+        for index, values in enumerate(self.get(key, list, [])):
+            entry = Reader(self.path, f"{key}[{index}]", values)
+            name = entry.get("name", str, required=True)
+            if not slug(name):
+                entry.fail("has neither letter nor digit", "name")
+            if slug(name) in folders:
+                entry.fail(f'"{name}" and "{folders[slug(name)]}" are alike', "name")
+            folders[slug(name)] = name
+            found.append(make(entry, name))
+            entry.end()
+        return tuple(found)

@@ -6,8 +6,7 @@ import pathlib
 
 from . import record, sweep
 from .configs import comparable, merged, nested
-from .reader import ExperimentError
-from .spec import slug
+from .reader import ExperimentError, slug
 
 SEED_KEYS = ("data.seed", "train.seed")  # a seed is that of the data's order and of the weights
 

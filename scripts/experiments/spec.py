@@ -12,7 +12,6 @@ docs/experiments.md has all keys. Paths are relative to the file.
 import dataclasses
 import functools
 import pathlib
-import re
 
 from .configs import config_with_parents
 from .reader import Reader, is_number, load
@@ -82,27 +81,6 @@ class Experiment:
                 if not row.sizes or size.name in row.sizes]
 
 
-def slug(name):
-    """A name as that of a folder: "DASH, NDB f=1" -> "dash-ndb-f=1"."""
-    return re.sub(r"[^a-z0-9.=+_]+", "-", name.lower()).strip("-")
-
-
-def _named(reader, key, make):
-    """A list of objects with names that make folders apart."""
-    found, folders = [], {}
-    for index, values in enumerate(reader.get(key, list, [])):
-        entry = Reader(reader.path, f"{key}[{index}]", values)
-        name = entry.get("name", str, required=True)
-        if not slug(name):
-            entry.fail("has neither letter nor digit", "name")
-        if slug(name) in folders:
-            entry.fail(f'"{name}" and "{folders[slug(name)]}" are alike', "name")
-        folders[slug(name)] = name
-        found.append(make(entry, name))
-        entry.end()
-    return tuple(found)
-
-
 def _read_row(entry, name, sweep, seeds, sizes):
     row = Row(name=name, set=entry.get("set", dict, {}), sweep=entry.sweep("sweep", sweep),
               seeds=entry.seeds(list(seeds)), sizes=tuple(entry.get("sizes", list, [])),
@@ -116,7 +94,7 @@ def _read_row(entry, name, sweep, seeds, sizes):
 def _read_rows(reader, sizes):
     sweep, seeds = reader.sweep("sweep", {}), reader.seeds([1])
     names = [size.name for size in sizes]
-    rows = _named(reader, "rows", lambda entry, name: _read_row(entry, name, sweep, seeds, names))
+    rows = reader.named("rows", lambda entry, name: _read_row(entry, name, sweep, seeds, names))
     if not rows:
         reader.fail("must have at least one row", "rows")
     for index, row in enumerate(rows):
@@ -149,7 +127,7 @@ def read(path):
     base = path.parent / reader.get("base", str, required=True)
     if not base.is_file():
         reader.fail(f"no file {base}", "base")
-    sizes = _named(reader, "sizes", lambda entry, name: Size(name, entry.get("set", dict, {})))
+    sizes = reader.named("sizes", lambda entry, name: Size(name, entry.get("set", dict, {})))
     sizes = sizes or (Size("", {}),)
     rows = _read_rows(reader, sizes)
     names = [row.name for row in rows]

@@ -3,7 +3,7 @@ import json
 import shlex
 import subprocess
 
-from experiments.spec import ExperimentError, slug
+from experiments.reader import ExperimentError, slug
 
 
 def _config_of(runtimes, out, size, row):

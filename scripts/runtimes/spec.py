@@ -17,8 +17,9 @@ import dataclasses
 import json
 import pathlib
 
-from experiments import spec
-from experiments.runs import merged
+from experiments.configs import merged
+from experiments.reader import Reader, is_number, load
+from experiments.spec import Size
 
 # What `dashlm bench optimizer` times, with the names of the paper's columns.
 STACKINGS = {"block": "Distributed Shampoo", "layer": "DASH per layer", "rank": "DASH per GPU"}
@@ -45,7 +46,7 @@ class Runtimes:
     path: pathlib.Path
     base: pathlib.Path
     set: dict
-    sizes: tuple      # of spec.Size
+    sizes: tuple      # of Size
     rows: tuple
     headlines: tuple
     published_on: str
@@ -83,13 +84,13 @@ def _published(entry, sizes):
             entry.fail(f"must be an object, not {json.dumps(times)}", where)
         for stacking, ms in times.items():
             _check_name(entry, stacking, STACKINGS, where)
-            if isinstance(ms, bool) or not isinstance(ms, (int, float)) or not ms > 0:
+            if not is_number(ms) or not ms > 0:
                 entry.fail(f"must be milliseconds, not {json.dumps(ms)}", f"{where}.{stacking}")
     return found
 
 
 def _cell(entry, key, rows):
-    reader = spec._Reader(entry.path, f"{entry.where}.{key}", entry.get(key, dict, required=True))
+    reader = Reader(entry.path, f"{entry.where}.{key}", entry.get(key, dict, required=True))
     row, stacking = (reader.get(part, str, required=True) for part in ("row", "stacking"))
     _check_name(reader, row, rows, "row")
     _check_name(reader, stacking, STACKINGS, "stacking")
@@ -103,34 +104,23 @@ def _headline(entry, name, sizes, rows):
     return Headline(name, size, _cell(entry, "slow", rows), _cell(entry, "fast", rows))
 
 
-def _load(path):
-    try:
-        return json.loads(spec.strip_comments(path.read_text(encoding="utf-8")),
-                          object_pairs_hook=spec.unique_keys)
-    except OSError as error:
-        raise spec.ExperimentError(f"{path}: {error.strerror}") from error
-    except (ValueError, spec.ExperimentError) as error:
-        raise spec.ExperimentError(f"{path}: {error}") from error
-
-
 def read(path):
     """The Runtimes of a file; an ExperimentError says what is wrong with it."""
     path = pathlib.Path(path)
-    reader = spec._Reader(path, "", _load(path))
+    reader = Reader(path, "", load(path))
     base = path.parent / reader.get("base", str, required=True)
     if not base.is_file():
         reader.fail(f"no file {base}", "base")
-    sizes = spec._named(reader, "sizes",
-                        lambda entry, name: spec.Size(name, entry.get("set", dict, {})))
+    sizes = reader.named("sizes", lambda entry, name: Size(name, entry.get("set", dict, {})))
     size_names = [size.name for size in sizes]
-    rows = spec._named(reader, "rows", lambda entry, name: Row(
+    rows = reader.named("rows", lambda entry, name: Row(
         name, entry.get("set", dict, {}), _published(entry, size_names)))
     for key, found in (("sizes", sizes), ("rows", rows)):
         if not found:
             reader.fail("must have at least one entry", key)
     row_names = [row.name for row in rows]
-    headlines = spec._named(reader, "headlines",
-                            lambda entry, name: _headline(entry, name, size_names, row_names))
+    headlines = reader.named(
+        "headlines", lambda entry, name: _headline(entry, name, size_names, row_names))
     runtimes = Runtimes(path, base.resolve(), reader.get("set", dict, {}), sizes, rows, headlines,
                         reader.get("published_on", str, ""))
     reader.end()

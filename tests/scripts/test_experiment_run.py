@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""A small experiment through the program itself, killed in the middle and gone on with.
+"""The whole chain in small, through the program itself: an experiment is run, killed in the middle,
+gone on with, evaluated, timed and reported.
 
 usage: test_experiment_run.py DASHLM
 """
+import csv
 import json
 import os
 import pathlib
@@ -37,6 +39,8 @@ class RealRunTest(unittest.TestCase):
         (self.folder / "base.json").write_text(json.dumps(CONFIG))
         (self.folder / "small.json").write_text(json.dumps({
             "base": "base.json", "seeds": [1, 2], "sweep": {"train.lr": [1e-3, 1e-2]},
+            "evaluate": ["--outliers", "--quantize int8"],
+            "comparisons": [{"claim": "it pays", "row": "DASH", "against": "AdamW"}],
             "rows": [{"name": "AdamW", "set": {"optimizer": {"type": "adamw"}}},
                      {"name": "DASH", "set": {"optimizer": {"type": "dash", "block_size": 16}}}]}))
 
@@ -68,6 +72,26 @@ class RealRunTest(unittest.TestCase):
         worker.wait()
         subprocess.run(self.command("--jobs", "2"), check=True, timeout=200)
         self.assertEqual(self.results("runs"), whole)
+
+    def test_from_the_file_to_the_report(self):
+        subprocess.run(self.command("--jobs", "2"), check=True, timeout=200)
+        subprocess.run(self.command("--time"), check=True, timeout=200)
+        out = self.folder / "report"
+        said = subprocess.run(
+            [sys.executable, str(ROOT / "scripts/report.py"), str(self.folder / "small.json"),
+             "--results", str(self.folder / "runs/results"), "--out", str(out)],
+            check=True, timeout=200, capture_output=True, text=True).stdout
+        self.assertIn("DASH", said)
+        text = (out / "report.md").read_text()
+        for words in ("| it pays | DASH − AdamW |", "kurtosis, residual", "loss with int8 weights",
+                      "Measured apart from the runs, in turn, on: ", "share of the step"):
+            self.assertIn(words, text)
+        with open(next(out.glob("*_loss.csv")), encoding="utf-8", newline="") as file:
+            rows = {row["optimizer"]: row for row in csv.DictReader(file)}
+        losses = self.results("runs")
+        best = rows["DASH"]["best settings"].replace("lr ", "lr=")
+        mean = sum(losses[f"dash/{best}_seed={seed}"] for seed in (1, 2)) / 2
+        self.assertEqual(rows["DASH"]["loss"], f"{mean:.4f}")
 
     def test_a_dry_run_asks_the_program(self):
         listed = subprocess.run(self.command("--dry-run"), check=True, timeout=100,

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DASHLM = pathlib.Path(sys.argv.pop() if len(sys.argv) > 1 else ROOT / "build/release/dashlm")
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from experiments.spec import ExperimentError  # noqa: E402
+from experiments.reader import ExperimentError  # noqa: E402
 from runtimes import spec  # noqa: E402
 from runtimes.table import Table  # noqa: E402
 
