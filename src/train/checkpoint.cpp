@@ -11,7 +11,7 @@
 #include "dist/ownership.h"
 #include "io/safetensors_set.h"
 #include "model/hf_format.h"
-#include "tensor/bf16.h"
+#include "tensor/host_copy.h"
 #include "train/master_weights.h"
 
 namespace dashlm {
@@ -281,14 +281,6 @@ void load_state(const std::string& folder, Engine& engine, const Json& saved,
   }
 }
 
-// Rounded if the tensor is bf16.
-void upload_as(Device& device, const Tensor& tensor, const std::vector<float>& values) {
-  if (tensor.dtype == DType::f32) return device.upload(tensor.data, values.data(), tensor.bytes());
-  std::vector<Bf16> rounded;
-  for (const float value : values) rounded.emplace_back(value);
-  device.upload(tensor.as<Bf16>(), rounded.data(), tensor.bytes());
-}
-
 }  // namespace
 
 void RunState::describe(Schema& s) {
@@ -375,7 +367,7 @@ void load_weights(const std::string& folder, const ModelConfig& config,
     const std::vector<float> stored = files.read_f32(tensor.name, tensor.shape);
     std::vector<float> ours(stored.size());
     tensor.decode(stored.data(), ours.data());
-    upload_as(device, weights.rows(tensor.offset, tensor.shape.elements()), ours);
+    from_host(device, weights.rows(tensor.offset, tensor.shape.elements()), ours);
     names.push_back(tensor.name);
   }
   LoneCommunicator alone;
