@@ -83,7 +83,7 @@ void Llama::forward_backward(Context& context, const Activations& memory, const 
 }
 
 Tensor Llama::final_state(Context& context, Arena& activations, const Tensor& tokens,
-                          const BatchShape& shape) const {
+                          const BatchShape& shape, const ForwardObserver& observer) const {
   const int64_t n = shape.tokens();
   Tensor x = activations.take("input", {n, config_.d_model}, types_.residual);
   Tensor y = activations.take("output", {n, config_.d_model}, types_.residual);
@@ -92,15 +92,18 @@ Tensor Llama::final_state(Context& context, Arena& activations, const Tensor& to
   for (int64_t i = 0; i < config_.n_layer; ++i) {
     layer(i).forward(context, a, x, shape);
     layer(i).output(context, a, y);
+    if (observer.layer && !context.planning()) observer.layer(i, x, a);
     std::swap(x, y);
   }
+  if (observer.end && !context.planning()) observer.end(x);
   return x;
 }
 
 void Llama::evaluate(Context& context, Arena& activations, const Tensor& tokens,
-                     const Tensor& targets, const BatchShape& shape, const Tensor& losses) const {
+                     const Tensor& targets, const BatchShape& shape, const Tensor& losses,
+                     const ForwardObserver& observer) const {
   const ArenaScope scope(activations);
-  const Tensor x = final_state(context, activations, tokens, shape);
+  const Tensor x = final_state(context, activations, tokens, shape, observer);
   head_losses(context, x, targets, losses);
 }
 

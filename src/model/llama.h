@@ -28,6 +28,15 @@ struct PassHooks {
   std::function<void(int64_t begin)> gradients_complete;  // from `begin` on, for this pass
 };
 
+// Looks at the tensors of a forward pass while they hold their values; either function may be
+// empty. Reading them on the host waits for the device, so training passes have no observer. Not
+// called while planning.
+struct ForwardObserver {
+  // Layer i has run: x (N, d) is its input, `a` holds what it computed.
+  std::function<void(int64_t i, const Tensor& x, const LayerActivations& a)> layer;
+  std::function<void(const Tensor& x)> end;  // x (N, d), the input of the final norm
+};
+
 class Llama {
  public:
   // It computes in the type of `weights`; the residual stream is of type `residual`, f32 or that
@@ -49,7 +58,8 @@ class Llama {
 
   // The losses alone, f32.
   void evaluate(Context& context, Arena& activations, const Tensor& tokens, const Tensor& targets,
-                const BatchShape& shape, const Tensor& losses) const;
+                const BatchShape& shape, const Tensor& losses,
+                const ForwardObserver& observer = {}) const;
 
   // logits (N, V) f32 of every position.
   void logits(Context& context, Arena& activations, const Tensor& tokens, const BatchShape& shape,
@@ -70,7 +80,7 @@ class Llama {
   }
   // The final residual stream (N, d) of a forward pass that keeps nothing.
   Tensor final_state(Context& context, Arena& activations, const Tensor& tokens,
-                     const BatchShape& shape) const;
+                     const BatchShape& shape, const ForwardObserver& observer = {}) const;
   // Loss over a chunk of tokens at a time, so that logits (N, V) never exist as a whole. With
   // gradients also d, the gradient of x.
   void head_backward(Context& context, const Tensor& x, const Tensor& targets, float loss_scale,

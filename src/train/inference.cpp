@@ -44,13 +44,18 @@ void InferenceModel::walk_through() {
   forget();
 }
 
-LossSum InferenceModel::evaluate(const Batch& batch) {
+LossSum InferenceModel::evaluate(const Batch& batch, const ForwardObserver& observer) {
   const BatchShape shape{batch.sequences, batch.seq_len};
   const auto part = [&](const Tensor& whole) { return whole.rows(0, shape.tokens()); };
   device_.upload(tokens_.data, batch.tokens.data(), part(tokens_).bytes());
   device_.upload(targets_.data, batch.targets.data(), part(targets_).bytes());
-  llama_->evaluate(context_, activations_, part(tokens_), part(targets_), shape, part(losses_));
+  llama_->evaluate(context_, activations_, part(tokens_), part(targets_), shape, part(losses_),
+                   observer);
   return {sum(context_, part(losses_)), batch.scored_targets()};
+}
+
+RoundingError InferenceModel::quantize(const Quantization& quantization) {
+  return quantize_layers(device_, layout_, weights_, quantization);
 }
 
 std::vector<float> InferenceModel::append(std::span<const int32_t> tokens) {

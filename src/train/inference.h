@@ -8,6 +8,7 @@
 
 #include "data/batch_loader.h"
 #include "model/llama.h"
+#include "model/quantization.h"
 #include "train/engine.h"
 
 namespace dashlm {
@@ -19,7 +20,9 @@ class InferenceModel {
   InferenceModel(Device& device, const RunConfig& config, const std::string& folder,
                  int64_t sequences);
 
-  LossSum evaluate(const Batch& batch);
+  LossSum evaluate(const Batch& batch, const ForwardObserver& observer = {});
+  // From now on it computes with rounded weights; those on disk stay as they are.
+  RoundingError quantize(const Quantization& quantization);
 
   // Text generation: appends tokens to what was seen so far and returns the logits (V) of the next
   // one. At most config.seq_len tokens fit; see seen().
