@@ -105,6 +105,25 @@ TEST_F(RankRestore, OtherCommandsReadWhatManyRanksWrote) {
       mpirun({"-n", "2", DASHLM_BINARY, "eval", out(), "--json", "--threads", "1"});
   ASSERT_EQ(shared.exit_code, 0) << shared.errors;
   EXPECT_NEAR(Json::parse(shared.output)["val_loss"].get<double>(), loss, 1e-5 * loss);
+  // Each rank sees a part of the activations, and rounds all weights.
+  const std::vector<std::string> more = {DASHLM_BINARY, "eval",       out(), "--json",
+                                         "--outliers",  "--quantize", "int4"};
+  std::vector<std::string> on_ranks = {"-n", "3"};
+  on_ranks.insert(on_ranks.end(), more.begin(), more.end());
+  const Json alone = Json::parse(run(more).output), ranks = Json::parse(mpirun(on_ranks).output);
+  EXPECT_EQ(alone["quantized"]["relative_error"], ranks["quantized"]["relative_error"]);
+  EXPECT_NEAR(alone["quantized"]["val_loss"].get<double>(),
+              ranks["quantized"]["val_loss"].get<double>(), 1e-5 * loss);
+  EXPECT_EQ(alone["outliers"]["tokens"], ranks["outliers"]["tokens"]);
+  const Json sites = alone["outliers"]["activations"], others = ranks["outliers"]["activations"];
+  ASSERT_EQ(sites.size(), others.size());
+  for (size_t i = 0; i < sites.size(); ++i) {
+    EXPECT_EQ(sites[i]["values"], others[i]["values"]);
+    for (const char* key : {"kurtosis", "max_over_rms", "beyond_6_sigma"}) {
+      const double value = sites[i][key];
+      EXPECT_NEAR(others[i][key].get<double>(), value, 1e-5 * value) << key << " " << sites[i];
+    }
+  }
   // What transformers goes by: each tensor in the part it names.
   const std::string folder = "run/checkpoints/step_00000024/";
   const Json index = Json::parse(read_file(folder + "model.safetensors.index.json"));

@@ -1,0 +1,30 @@
+// What `dashlm eval` found, for people and as JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "config/config.h"
+#include "model/quantization.h"
+#include "train/outliers.h"
+
+namespace dashlm {
+
+struct QuantizedEvaluation {
+  Quantization quantization;
+  RoundingError rounding;
+  LossSum loss;  // of the same data, with rounded weights
+};
+
+struct EvalReport {
+  std::string checkpoint;
+  LossSum loss;
+  std::optional<QuantizedEvaluation> quantized;
+  std::optional<OutlierReport> outliers;  // of the weights that were not rounded
+};
+
+// docs/eval.md has the keys. Numbers that are not finite are null.
+Json eval_json(const EvalReport& report);
+std::string eval_text(const EvalReport& report);
+
+}  // namespace dashlm
