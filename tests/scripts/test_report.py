@@ -290,6 +290,19 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.table(report, "settings")["train.lr"]["b"], "0.2")
         self.assertEqual(tables.costs(rows, rows[0]).rows[0][1], "10.0")
 
+    def test_docs_results_is_made_from_the_committed_records(self):
+        page = self.folder / "results.md"
+        done = self.run_report(ROOT / "experiments/small_perplexity.json", "--markdown", page,
+                               "--out", self.folder / "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+        def words(path):
+            return [line for line in path.read_text().splitlines()
+                    if not line.startswith(("Made by", "!["))]
+        self.assertEqual(words(ROOT / "docs/results.md"), words(page),
+                         "run scripts/report.py experiments/small_perplexity.json "
+                         "--markdown docs/results.md")
+
     def test_what_is_no_run_directory(self):
         done = self.run_report(self.folder)
         self.assertIn(f"{self.folder} is no run directory: it has no config.json", done.stderr)
