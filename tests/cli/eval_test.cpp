@@ -1,4 +1,7 @@
 // What `dashlm eval` says beyond the loss: rounded weights and outliers.
+#include <cmath>
+#include <map>
+
 #include "cli/expect_words.h"
 #include "cli/run_fixture.h"
 
@@ -94,9 +97,7 @@ TEST_F(EvalTest, RoundedWeightsAreComparedWithTheRuns) {
   EXPECT_EQ(int4["format"], "int4");
   EXPECT_EQ(int4["group"], 128);
   EXPECT_GT(number(int8, "val_loss_difference"), 0);
-  for (const char* key : {"relative_error", "val_loss_difference"}) {
-    EXPECT_LT(number(int8, key), number(int4, key)) << key;
-  }
+  EXPECT_LT(number(int8, "relative_error") * 5, number(int4, "relative_error"));
   const Json rows = quantized({"--quantize", "int4", "--group", "channel"});
   EXPECT_EQ(rows["group"], "channel");
   const Json eights = quantized({"--quantize", "int4", "--group", "8"});
