@@ -60,6 +60,7 @@ class Experiment:
     comparisons: tuple
     published: str    # whose the rows' published figures are
     evaluate: tuple   # options of `dashlm eval` for each finished run
+    factors: tuple    # files of `dashlm bench roots --from`, for the report
 
     @property
     def name(self):
@@ -120,6 +121,15 @@ def _read_comparisons(reader, names):
     return tuple(found)
 
 
+def _existing(reader, key):
+    """Files beside the experiment file."""
+    files = [reader.path.parent / name for name in reader.texts(key)]
+    for file in files:
+        if not file.is_file():
+            reader.fail(f"no file {file}", key)
+    return tuple(files)
+
+
 def read(path):
     """The experiment of a file; an ExperimentError says what is wrong with it."""
     path = pathlib.Path(path)
@@ -138,6 +148,6 @@ def read(path):
         baseline=reader.choice("baseline", names, names[0]),
         targets=reader.list_of("targets", is_number, "losses"),
         comparisons=_read_comparisons(reader, names), published=reader.get("published", str, ""),
-        evaluate=reader.texts("evaluate"))
+        evaluate=reader.texts("evaluate"), factors=_existing(reader, "factors"))
     reader.end()
     return experiment
