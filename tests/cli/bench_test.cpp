@@ -42,7 +42,11 @@ TEST_F(BenchTest, StepNamesThePrecisionOfItsPeak) {
 // The peak is an update with new roots, which the others of a cycle are without.
 TEST_F(BenchTest, OptimizerTellsTheMeanOfACycleFromItsPeak) {
   Json config = default_config();
-  config["optimizer"] = {{"type", "dash"}, {"block_size", 16}, {"frequency", 4}, {"start", -1}};
+  config["optimizer"] = {{"type", "dash"},
+                         {"block_size", 16},
+                         {"frequency", 4},
+                         {"start", -1},
+                         {"inverse_root", {{"type", "evd"}}}};
   write_config(config);
   const auto lines = lines_of("optimizer", {"--json"});
   ASSERT_EQ(lines.size(), 4u);
