@@ -65,11 +65,13 @@ def exact(build):
 
 def precision(build):
     precisions = ["fp32", "tf32", "fp16", "bf16"]
-    rows = []
-    for test in run_tests(build, "Conditions/HalfPrecision.IsRecorded/*"):
-        for method, title in (("coupled_newton", "CN"), ("newton_db", "NDB")):
-            rows.append([test["name"].split("/")[1], title] +
-                        [test[f"{method}_{kind}"] for kind in precisions])
+    found = {}  # by condition
+    for test in run_tests(build, "Conditions/HalfPrecision.IsRecorded/*:"
+                                 "Conditions/EvdProducts.AreRecorded/*"):
+        found.setdefault(test["name"].split("/")[1], {}).update(test)
+    rows = [[condition, title] + [test[f"{method}_{kind}"] for kind in precisions]
+            for condition, test in found.items()
+            for method, title in (("coupled_newton", "CN"), ("newton_db", "NDB"), ("evd", "EVD"))]
     return markdown(["condition", "method"] + precisions, rows)
 
 

@@ -94,7 +94,8 @@ void power_iteration(Context& context, const Tensor& out, const Tensor& matrix,
   const ArenaScope scope(context.scratch);
   const Tensor vectors = context.scratch.take(
       "power iteration", cpu::power_iteration_scratch(matrix.dim(2), options.pool));
-  DASHLM_CPU(context, power_iteration, out, matrix, options, vectors);
+  const Tensor rounded = cpu::rounded_operand(context, "rounded A", matrix, options.precision);
+  DASHLM_CPU(context, power_iteration, out, rounded, options, vectors);
 }
 
 void eigh(Context& context, const Tensor& values, const Tensor& vectors, const Tensor& matrix,
@@ -113,16 +114,18 @@ void eigh(Context& context, const Tensor& values, const Tensor& vectors, const T
 }
 
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
-                   const Tensor& state) {
+                   const Tensor& state, MatmulPrecision precision) {
   expect_stack("from_spectrum", c);
   expect("from_spectrum", vectors, c.shape);
   expect("from_spectrum", weights, {c.dim(0), c.dim(1)});
   expect("from_spectrum", state, {c.dim(0)}, DType::i32);
   context.flops += 2.0 * cubes(c);
-  DASHLM_CUDA(context, from_spectrum, c, weights, vectors, state);
+  DASHLM_CUDA(context, from_spectrum, c, weights, vectors, state, precision);
   const ArenaScope scope(context.scratch);
   const Tensor weighted = context.scratch.take("weighted vectors", c.shape);
-  DASHLM_CPU(context, from_spectrum, c, weights, vectors, state, weighted);
+  const Tensor rounded =
+      cpu::rounded_operand(context, "rounded vectors", vectors, precision, &state);
+  DASHLM_CPU(context, from_spectrum, c, weights, {vectors, rounded}, state, weighted, precision);
 }
 
 }  // namespace dashlm

@@ -77,6 +77,8 @@ struct PowerIteration {
   uint64_t seed = 0;
   int64_t step = 0;
   std::span<const int64_t> block_ids;  // (S)
+  // To which A is rounded, and v each time; sums and lengths are fp32 or better.
+  MatmulPrecision precision = MatmulPrecision::fp32;
 };
 
 // out (S) = ‖A·v‖ after `steps` products, v normalised each time. The start vectors are uniform in
@@ -104,7 +106,10 @@ void eigh(Context& context, const Tensor& values, const Tensor& vectors, const T
           const Tensor& state, EighPrecision precision);
 
 // C = Vᵀ·diag(weights)·V for vectors V (S, n, n) in rows and weights (S, n); exactly symmetric.
+// Where products take rounded operands, those are V and diag(weights/u)·V. u is the largest weight
+// of the block rounded down to a power of two, by which the product is then multiplied: so fp16,
+// which ends at 65504, takes weights of any size, and only those far below the largest lose digits.
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
-                   const Tensor& state);
+                   const Tensor& state, MatmulPrecision precision = MatmulPrecision::fp32);
 
 }  // namespace dashlm

@@ -26,8 +26,14 @@ TEST(InverseRootConfig, HasTheKeysOfTheChosenTypeOnly) {
   EXPECT_EQ(std::get<CoupledNewtonConfig>(cn.method).ridge, 0.0);
   EXPECT_EQ(std::get<ChebyshevConfig>(parse(R"({"type": "chebyshev"})").method).ridge, 1e-10);
 
-  expect_bad_input({"unknown key", "matmul"},
-                   [] { parse(R"({"type": "evd", "matmul": "fp32"})"); });
+  const auto half = parse(R"({"type": "evd", "matmul": "fp16"})");
+  EXPECT_EQ(std::get<EvdConfig>(half.method).matmul, MatmulPrecision::fp16);
+  const auto pooled = parse(R"({"type": "newton_db", "scaling": {"matmul": "bf16"}})");
+  EXPECT_EQ(pooled.scaling()->matmul, MatmulPrecision::bf16);
+
+  expect_bad_input({"unknown key", "scaling.matmul"}, [] {
+    parse(R"({"type": "newton_db", "scaling": {"type": "frobenius", "matmul": "bf16"}})");
+  });
   expect_bad_input({"unknown key", "root_matmul"},
                    [] { parse(R"({"type": "newton_db", "root_matmul": "fp32"})"); });
   expect_bad_input({"unknown key", "degree"},

@@ -146,6 +146,17 @@ INSTANTIATE_TEST_SUITE_P(Conditions, HalfPrecision, ::testing::Values(1e2, 1e4, 
                            return fmt::format("1e{:.0f}", std::log10(test.param));
                          });
 
+// The published power iteration, whose scale may lie below twice the largest eigenvalue.
+TEST(ScalingInBf16, RoundsTheMatrix) {
+  const std::vector<float> block = {1.0f + 0x1.8p-9f};  // bf16 has 1 and 1 + 2^-7
+  for (const auto& [precision, scale] :
+       {std::pair{MatmulPrecision::fp32, 2 * block[0]}, {MatmulPrecision::bf16, 2.0f}}) {
+    NewtonDbConfig config;
+    config.scaling.matmul = precision;
+    EXPECT_EQ(run_roots({config}, {block}).reports[0].scale, scale) << enum_name(precision);
+  }
+}
+
 // In fp16 a well-conditioned block is fine with either: errors of a few eps = 2^-11.
 TEST(HalfPrecisionOfEasyBlocks, IsFine) {
   const std::vector<float> block = Spectrum(Spectrum::log_spaced(81, 10), 5).matrix();

@@ -9,11 +9,43 @@
 #include "base/expect_error.h"
 #include "dense.h"
 #include "device/device.h"
+#include "ops/cpu/rounding.h"
 
 namespace dashlm::testing {
 namespace {
 
 constexpr double kEps = 0x1p-24;
+
+double rounded(MatmulPrecision precision, double x) {
+  return cpu::round_to(precision, static_cast<float>(x));
+}
+
+// Its start vectors are those of the header: four numbers of 16 bits from each 64 random ones.
+double rounded_power_iteration(const Dense& a, int64_t id, const PowerIteration& options) {
+  const CounterRandom random(options.seed, Purpose::power_iteration,
+                             static_cast<uint64_t>(options.step));
+  std::vector<double> v(static_cast<size_t>(a.n)), product(v.size());
+  for (size_t i = 0; i < v.size(); ++i) {
+    const uint64_t bits = random.bits((static_cast<uint64_t>(id) << 32) + i / 4);
+    const auto word = static_cast<int16_t>(static_cast<uint16_t>(bits >> (16 * (i % 4))));
+    v[i] = (static_cast<double>(word) + 0.5) / 0x1p15;
+  }
+  double length = 0;
+  for (int64_t step = 0; step <= options.steps; ++step) {
+    length = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+    if (step == options.steps) break;
+    for (int64_t i = 0; i < a.n; ++i) {
+      double sum = 0;
+      for (int64_t j = 0; j < a.n; ++j) {
+        sum += rounded(options.precision, a(i, j)) *
+               rounded(options.precision, v[static_cast<size_t>(j)] / length);
+      }
+      product[static_cast<size_t>(i)] = sum;
+    }
+    v = product;
+  }
+  return length;
+}
 
 class StackLinalg : public ::testing::Test {
  protected:
@@ -149,6 +181,27 @@ TEST_F(StackLinalg, PowerIterationKnowsBlocksByTheirIds) {
     if (s > 0) {
       EXPECT_NE(all.f32()[s], all.f32()[s - 1]) << s;
     }
+  }
+}
+
+// As float64 does it with operands rounded alike: fp32 sums are apart by some roundoffs. What the
+// rounding itself does is a hundred times as much.
+TEST_F(StackLinalg, PowerIterationRoundsItsOperands) {
+  const int64_t blocks = 4, n = 5, steps = 3;
+  const Tensor a = spd_stack(blocks, n), rounded = scalars(blocks), plain = scalars(blocks);
+  const std::vector<int64_t> ids = {0, 1, 2, 3};
+  PowerIteration options = {.steps = steps, .seed = 3, .step = 7, .block_ids = ids};
+  power_iteration(context_, plain, a, options);
+  for (const auto& [precision, name] : EnumNames<MatmulPrecision>::names) {
+    options.precision = precision;
+    power_iteration(context_, rounded, a, options);
+    double furthest = 0;
+    for (int64_t s = 0; s < blocks; ++s) {
+      const double expected = rounded_power_iteration(dense(a, s), s, options);
+      EXPECT_NEAR(rounded.f32()[s], expected, 16 * kEps * expected) << name << " " << s;
+      furthest = std::max(furthest, std::fabs(expected / plain.f32()[s] - 1));
+    }
+    EXPECT_EQ(furthest > 128 * kEps, precision != MatmulPrecision::fp32) << name;
   }
 }
 

@@ -58,16 +58,28 @@ void norms_case(Run& run, const Size& s) {
   });
 }
 
-void power_iteration_case(Run& run, const Size& s, int64_t pool) {
+// The roundoff of operands of this precision.
+double roundoff_of(MatmulPrecision precision) {
+  if (precision == MatmulPrecision::fp32) return kRoundoff;
+  return precision == MatmulPrecision::bf16 ? 0x1p-8 : 0x1p-11;
+}
+
+void power_iteration_case(Run& run, const Size& s, int64_t pool,
+                          MatmulPrecision precision = MatmulPrecision::fp32) {
   const Tensor matrix = run.definite("matrix", s.blocks, s.n);
   std::vector<int64_t> ids(static_cast<size_t>(s.blocks));
   std::iota(ids.begin(), ids.end(), 5);
   // Each product rounds the vector, whose error the later ones do not increase by much.
   Bound bound = norm_bound(s);
   bound.element += 10 * 4 * kRoundoff;
+  // An element of a vector may be rounded the other way.
+  if (precision != MatmulPrecision::fp32) {
+    bound.element += 2 * roundoff_of(precision) / static_cast<double>(s.n);
+  }
   const Tensor out = run.output("estimate", DType::f32, {s.blocks}, bound);
   run.compute([&](Context& c) {
-    power_iteration(c, out, matrix, {.pool = pool, .seed = 3, .step = 7, .block_ids = ids});
+    power_iteration(c, out, matrix,
+                    {.pool = pool, .seed = 3, .step = 7, .block_ids = ids, .precision = precision});
   });
 }
 
@@ -89,7 +101,7 @@ void eigh_case(Run& run, const Size& s, EighPrecision precision) {
   });
 }
 
-void spectrum_case(Run& run, const Size& s) {
+void spectrum_case(Run& run, const Size& s, MatmulPrecision precision) {
   const Tensor vectors = run.normal("vectors", DType::f32, s.matrices());
   const Tensor weights = run.normal("weights", DType::f32, {s.blocks, s.n});
   Doubles states(static_cast<size_t>(s.blocks), kActive);
@@ -97,7 +109,8 @@ void spectrum_case(Run& run, const Size& s) {
   const Tensor state = run.given("state", DType::i32, {s.blocks}, states);
   const Tensor c =
       run.updated(run.normal("C", DType::f32, s.matrices()), sum_bound(DType::f32, s.n));
-  run.compute([&](Context& context) { from_spectrum(context, c, weights, vectors, state); });
+  run.compute(
+      [&](Context& context) { from_spectrum(context, c, weights, vectors, state, precision); });
 }
 
 }  // namespace
@@ -110,7 +123,12 @@ void add_stack_cases(Cases& cases, Sizes sizes) {
     add("norms", "", [=](Run& run) { norms_case(run, s); });
     add("power_iteration", "", [=](Run& run) { power_iteration_case(run, s, 1); });
     add("power_iteration", " pool 16", [=](Run& run) { power_iteration_case(run, s, 16); });
-    add("from_spectrum", "", [=](Run& run) { spectrum_case(run, s); });
+    add("power_iteration", " bf16",
+        [=](Run& run) { power_iteration_case(run, s, 1, MatmulPrecision::bf16); });
+    for (const auto& [precision, name] : EnumNames<MatmulPrecision>::names) {
+      add("from_spectrum", fmt::format(" {}", name),
+          [=, p = precision](Run& run) { spectrum_case(run, s, p); });
+    }
     add("eigh", " float32", [=](Run& run) { eigh_case(run, s, EighPrecision::float32); });
     // In fp64 a GPU takes seconds for what has no more to show.
     if (sizes == Sizes::small) {

@@ -38,7 +38,7 @@ void scaled_power(const Tensor& out, const Tensor& x, const Tensor* y, double mu
 
 void frobenius_norm(const Tensor& out, const Tensor& matrix);
 void eigenvalue_bound(const Tensor& out, const Tensor& matrix);
-// Two sets of vectors per thread.
+// A was rounded, vectors are yet to be. Two sets of vectors per thread.
 Shape power_iteration_scratch(int64_t n, int64_t pool);
 void power_iteration(const Tensor& out, const Tensor& matrix, const PowerIteration& options,
                      const Tensor& work);
@@ -47,8 +47,12 @@ void power_iteration(const Tensor& out, const Tensor& matrix, const PowerIterati
 Shape eigh_scratch(int64_t n, EighPrecision precision);
 void eigh(const Tensor& values, const Tensor& vectors, const Tensor& matrix, const Tensor& state,
           EighPrecision precision, const Tensor& work);
-void from_spectrum(const Tensor& c, const Tensor& weights, const Tensor& vectors,
-                   const Tensor& state, const Tensor& weighted);
+// Eigenvectors as they are, and as products take them.
+struct Eigenvectors {
+  const Tensor &exact, &rounded;
+};
+void from_spectrum(const Tensor& c, const Tensor& weights, const Eigenvectors& vectors,
+                   const Tensor& state, const Tensor& weighted, MatmulPrecision precision);
 
 void normalize_blocks(const Tensor& out, const Tensor& unit, const Tensor& state,
                       const Tensor& factors, float least);

@@ -38,4 +38,18 @@ inline float round_to_fp16(float x) {
   return magnitude >= 65520.0f ? infinite : finite;  // NaN compares false twice and stays
 }
 
+inline float round_to(MatmulPrecision precision, float x) {
+  switch (precision) {
+    case MatmulPrecision::fp32:
+      return x;
+    case MatmulPrecision::tf32:
+      return round_to_tf32(x);
+    case MatmulPrecision::fp16:
+      return round_to_fp16(x);
+    case MatmulPrecision::bf16:
+      return round_to_bf16(x);
+  }
+  return x;
+}
+
 }  // namespace dashlm::cpu

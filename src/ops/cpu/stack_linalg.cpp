@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/linalg_kernels.h"
+#include "ops/cpu/rounding.h"
 #include "ops/cpu/stack_loops.h"
 
 namespace dashlm::cpu {
@@ -50,11 +51,11 @@ void fill_uniform(float* v, int64_t n, const CounterRandom& random, uint64_t ele
   }
 }
 
-// Scales v to length 1; returns its length before.
-double normalize(float* v, int64_t n) {
+// Scales v to length 1 and rounds it for the next product; returns its length before.
+double normalize(float* v, int64_t n, MatmulPrecision precision) {
   const double length = norm(v, n);
   const auto factor = static_cast<float>(length > 0 ? 1.0 / length : 0.0);
-  for (int64_t i = 0; i < n; ++i) v[i] *= factor;
+  for (int64_t i = 0; i < n; ++i) v[i] = round_to(precision, v[i] * factor);
   return length;
 }
 
@@ -127,7 +128,7 @@ void power_iteration(const Tensor& out, const Tensor& matrix, const PowerIterati
     const auto id = static_cast<uint64_t>(options.block_ids[static_cast<size_t>(s)]) << 32;
     for (int64_t k = 0; k < pool; ++k) {
       fill_uniform(v + k * stride, n, random, id + static_cast<uint64_t>(k * stride));
-      normalize(v + k * stride, n);
+      normalize(v + k * stride, n, options.precision);
     }
     double estimate = 0;
     for (int64_t step = 0; step < options.steps; ++step) {
@@ -135,7 +136,7 @@ void power_iteration(const Tensor& out, const Tensor& matrix, const PowerIterati
       std::swap(v, product);
       estimate = 0;
       for (int64_t k = 0; k < pool; ++k) {
-        estimate = std::max(estimate, normalize(v + k * stride, n));
+        estimate = std::max(estimate, normalize(v + k * stride, n, options.precision));
       }
     }
     out.f32()[s] = static_cast<float>(estimate);

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
 #include "device/cpu/parallel.h"
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/linalg_kernels.h"
@@ -29,6 +33,17 @@ void round_operand(const Tensor& out, const Tensor& operand, MatmulPrecision pre
   }
 }
 
+// Their largest magnitude rounded down to a power of two; not below the least normal number, so
+// that it may divide. Infinite where a weight is not finite, which makes the root fail.
+float weight_unit(const float* weights, int64_t n) {
+  constexpr uint32_t kExponent = 0x7F800000u, kLeast = 0x00800000u;
+  uint32_t unit = kLeast;
+  for (int64_t i = 0; i < n; ++i) {
+    unit = std::max(unit, std::bit_cast<uint32_t>(weights[i]) & kExponent);
+  }
+  return std::bit_cast<float>(unit);
+}
+
 }  // namespace
 
 Tensor rounded_operand(Context& context, const char* name, const Tensor& operand,
@@ -58,20 +73,26 @@ void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const T
   });
 }
 
-void from_spectrum(const Tensor& c, const Tensor& weights, const Tensor& vectors,
-                   const Tensor& state, const Tensor& weighted) {
+void from_spectrum(const Tensor& c, const Tensor& weights, const Eigenvectors& vectors,
+                   const Tensor& state, const Tensor& weighted, MatmulPrecision precision) {
   const int64_t n = c.dim(1), size = n * n;
   const auto active = [&](int64_t s) { return (state.i32()[s] & kActive) != 0; };
-  for_each_chunk(vectors, [&](int64_t s, int64_t begin, int64_t end) {
+  const auto weights_of = [&](int64_t s) { return weights.f32() + s * n; };
+  const auto unit_of = [&](int64_t s) {
+    return precision == MatmulPrecision::fp32 ? 1.0f : weight_unit(weights_of(s), n);
+  };
+  for_each_chunk(vectors.exact, [&](int64_t s, int64_t begin, int64_t end) {
     if (!active(s)) return;
-    const float *v = vectors.f32(), *w = weights.f32() + s * n;
+    const float *v = vectors.exact.f32(), *w = weights_of(s), unit = unit_of(s);
     float* to = weighted.f32();
-    for (int64_t i = begin; i < end; ++i) to[i] = v[i] * w[(i - s * size) / n];
+    for (int64_t i = begin; i < end; ++i) {
+      to[i] = round_to(precision, v[i] * (w[(i - s * size) / n] / unit));
+    }
   });
   for_each_matrix(c.dim(0), n * size / 2, [&](int64_t s) {
     if (!active(s)) return;
-    symmetric_gemm(n, n, 1.0f, {vectors.f32() + s * size, n, true}, {weighted.f32() + s * size, n},
-                   0.0f, {c.f32() + s * size, n});
+    symmetric_gemm(n, n, unit_of(s), {vectors.rounded.f32() + s * size, n, true},
+                   {weighted.f32() + s * size, n}, 0.0f, {c.f32() + s * size, n});
   });
 }
 

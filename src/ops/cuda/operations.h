@@ -33,7 +33,7 @@ void symmetric_matmul(Context& context, const SymmetricStack& c, const Symmetric
 void newton_product(Context& context, const NewtonProduct& product, float a, float b,
                     const NewtonTest& test);
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
-                   const Tensor& state);
+                   const Tensor& state, MatmulPrecision precision);
 double measure_matmul_peak(Device& device, MatmulPrecision precision, int repeats);
 
 // --- model operations, one file each

@@ -6,6 +6,7 @@
 #include "ops/cuda/operations.h"
 #include "ops/cuda/philox.cuh"
 #include "ops/cuda/stack_chunks.cuh"
+#include "ops/cuda/stack_operands.cuh"
 
 namespace dashlm::cuda {
 namespace {
@@ -172,10 +173,39 @@ __device__ void add_multiple(float4& sum, float factor, const float4& x) {
   sum.w += factor * x.w;
 }
 
-// product = v·A for every block. Every element is summed in the same order: within steps of
-// kTileDepth first, which also keeps rounding errors small.
-__global__ void multiply_vectors(Vectors all, float* product, const float* v,
-                                 const float* matrices) {
+// How operands are rounded, back to floats, before they are multiplied.
+struct Unrounded {
+  __device__ float operator()(float x) const { return x; }
+};
+template <class T>
+struct RoundedTo {
+  __device__ float operator()(float x) const {
+    T rounded;
+    round_to(rounded, x);
+    return static_cast<float>(rounded);
+  }
+};
+
+// Calls act(rounding) with the rounding of this precision.
+template <class Act>
+void with_rounding(MatmulPrecision precision, const Act& act) {
+  switch (precision) {
+    case MatmulPrecision::fp32:
+      return act(Unrounded());
+    case MatmulPrecision::tf32:
+      return act(RoundedTo<float>());
+    case MatmulPrecision::fp16:
+      return act(RoundedTo<__half>());
+    case MatmulPrecision::bf16:
+      return act(RoundedTo<__nv_bfloat16>());
+  }
+}
+
+// product = v·A for every block, of operands that `round` rounds. Every element is summed in the
+// same order: within steps of kTileDepth first, which also keeps rounding errors small.
+template <class Round>
+__global__ void multiply_vectors(Vectors all, float* product, const float* v, const float* matrices,
+                                 Round round) {
   __shared__ float tile[kTileDepth][kTileColumns];
   __shared__ float4 tile_v[kTileDepth][kTileVectors / 4];
   const int thread = static_cast<int>(threadIdx.x);
@@ -195,13 +225,13 @@ __global__ void multiply_vectors(Vectors all, float* product, const float* v,
       __syncthreads();
       for (int row = group; row < kTileDepth; row += kThreads / kTileColumns) {
         const int64_t i = first_row + row, j = first_column + column;
-        tile[row][column] = i < n && j < n ? matrix[i * n + j] : 0.0f;
+        tile[row][column] = i < n && j < n ? round(matrix[i * n + j]) : 0.0f;
       }
       if (thread < kTileDepth * kTileVectors / 4) {
         const int row = thread % kTileDepth, four = thread / kTileDepth;
         const int64_t i = first_row + row;
         const auto element = [&](int64_t k) {
-          return i < n && k < vectors ? from[k * all.stride + i] : 0.0f;
+          return i < n && k < vectors ? round(from[k * all.stride + i]) : 0.0f;
         };
         tile_v[row][four] = {element(4 * four), element(4 * four + 1), element(4 * four + 2),
                              element(4 * four + 3)};
@@ -247,7 +277,10 @@ void iterate(cudaStream_t stream, const Vectors& all, float* out, const float* m
   }
   launch(stream, normalize_vectors, warps, all, v, nullptr);
   for (int64_t step = 1; step <= options.steps; ++step) {
-    launch(stream, multiply_vectors, shape_of_product(all), all, product, v, matrices);
+    with_rounding(options.precision, [&]<class Round>(const Round& round) {
+      launch(stream, multiply_vectors<Round>, shape_of_product(all), all, product, v, matrices,
+             round);
+    });
     std::swap(v, product);
     launch(stream, normalize_vectors, warps, all, v, step == options.steps ? out : nullptr);
   }

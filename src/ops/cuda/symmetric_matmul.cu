@@ -5,6 +5,7 @@
 // Products of stacks take in all blocks, active or not: which are active is known only on the
 // device. What was computed for the others is dropped by the kernel that mirrors.
 #include "ops/cuda/newton_test.cuh"
+#include "ops/cuda/stack_chunks.cuh"
 #include "ops/cuda/stack_operands.cuh"
 
 namespace dashlm::cuda {
@@ -160,13 +161,40 @@ __global__ void mirror_tiles(Lower<P> lower, Fate fate) {
   }
 }
 
-// Row i of `in` times weights[i], over all rows of a stack.
-__global__ void scale_rows(float* out, const float* in, const float* weights, int64_t rows,
-                           int64_t n) {
+// units (S): the largest magnitude of a block's weights rounded down to a power of two, not below
+// the least normal number, so that it may divide; 1 for blocks that are not active. Infinite where
+// a weight is not finite, which makes the root fail.
+__global__ void weight_units(float* units, const float* weights, const int32_t* state,
+                             int64_t blocks, int64_t n) {
+  constexpr int32_t kExponent = 0x7F800000, kLeast = 0x00800000;
+  for (int64_t s = first_of_warp(); s < blocks; s += warp_step()) {
+    int32_t unit = kLeast;
+    for (int64_t i = lane_of_warp(); i < n; i += kWarp) {
+      unit = Larger()(unit, magnitude_bits(weights[s * n + i]) & kExponent);
+    }
+    unit = warp_reduce(unit, Larger());
+    if (lane_of_warp() == 0) {
+      units[s] = state[s] & kActive ? __uint_as_float(static_cast<uint32_t>(unit)) : 1.0f;
+    }
+  }
+}
+
+// Row i of `in` times weights[i], over all rows of a stack; with units (S), divided by its block's
+// and rounded. Rows of `out` are `stride` elements apart.
+template <class T>
+__global__ void scale_rows(T* out, const float* in, const float* weights, const float* units,
+                           int64_t rows, int64_t n, int64_t stride) {
   const int64_t first = static_cast<int64_t>(blockIdx.x) * kTileRows + threadIdx.y;
   for (int64_t row = first; row < rows; row += static_cast<int64_t>(gridDim.x) * kTileRows) {
-    const float weight = weights[row];
-    for (int64_t j = threadIdx.x; j < n; j += kTile) out[row * n + j] = in[row * n + j] * weight;
+    const float weight = units ? weights[row] / units[row / n] : weights[row];
+    for (int64_t j = threadIdx.x; j < n; j += kTile) {
+      const float x = in[row * n + j] * weight;
+      if (units) {
+        round_to(out[row * stride + j], x);
+      } else {
+        out[row * stride + j] = static_cast<T>(x);
+      }
+    }
   }
 }
 
@@ -296,18 +324,32 @@ void newton_product(Context& context, const NewtonProduct& product, float a, flo
 }
 
 void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
-                   const Tensor& state) {
+                   const Tensor& state, MatmulPrecision precision) {
+  const bool rounds = precision != MatmulPrecision::fp32;
+  const int64_t blocks = c.dim(0), n = c.dim(1);
   const ArenaScope scope(context.scratch);
-  const Tensor weighted = context.scratch.take("weighted vectors", c.shape);
+  const StackOperand left(context, "rounded vectors", vectors, precision);
+  const Tensor weighted = rounds ? take_rounded(context, "weighted vectors", c.shape, precision)
+                                 : context.scratch.take("weighted vectors", c.shape);
   const Tensor product = context.scratch.take("symmetric product", c.shape);
+  const Tensor units = rounds ? context.scratch.take("units", {blocks}) : Tensor{};
   if (context.planning() || c.elements() == 0) return;
-  const int64_t n = c.dim(1), rows = c.dim(0) * n;
-  launch(stream_of(context), scale_rows, for_tiles(divide_up(rows, kTileRows)), weighted.f32(),
-         vectors.f32(), weights.f32(), rows, n);
-  lower_product(device_of(context), MatmulPrecision::fp32, {c.dim(0), n, n, n}, {},
-                operand_of(vectors, true), operand_of(weighted), result_of(product, {}));
+  left.fill(context, state.i32());
+  const cudaStream_t stream = stream_of(context);
+  float* of_blocks = rounds ? units.f32() : nullptr;
+  if (rounds) {
+    launch(stream, weight_units, for_warps(blocks), of_blocks, weights.f32(), state.i32(), blocks,
+           n);
+  }
+  with_rounded(weighted, [&]<class T>(T* to) {
+    launch(stream, scale_rows<T>, for_tiles(divide_up(blocks * n, kTileRows)), to, vectors.f32(),
+           weights.f32(), of_blocks, blocks * n, n, weighted.dim(2));
+  });
+  lower_product(device_of(context), precision, {blocks, n, n, n}, {}, left.operand(true),
+                operand_of(weighted), result_of(product, {}));
   mirror(context, lower_of<float>(product, &state),
          Keep<float>{stored<float>(c, product), 0.0f, nullptr});
+  if (rounds) cuda::identity_plus(context, c, {}, {1.0f, &units}, c);
 }
 
 }  // namespace dashlm::cuda

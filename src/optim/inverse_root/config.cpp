@@ -43,6 +43,7 @@ void ScalingConfig::describe(Schema& schema) {
     schema.field("pool", pool, "random start vectors; the largest estimate counts", {1, 1024});
   schema.field("steps", steps, "products of the matrix with each start vector", {1, 1000});
   schema.field("factor", factor, "s as a multiple of the estimate", {1.0, 1000.0});
+  schema.field("matmul", matmul, "precision of the operands of these products; published: bf16");
 }
 
 void EvdConfig::describe(Schema& schema) {
@@ -61,6 +62,9 @@ void EvdConfig::describe(Schema& schema) {
                {0.0, kMostRankRtol});
   schema.field("precision", precision,
                "of the decomposition; a block that fails is redone in float64");
+  schema.field("matmul", matmul,
+               "precision of the operands of the product that makes the root of eigenvectors and "
+               "-values");
 }
 
 void NewtonConfig::describe(Schema& schema) {

@@ -33,6 +33,8 @@ struct ScalingConfig {
   int64_t pool = 16;    // random start vectors (multi_power_iteration)
   int64_t steps = 10;   // products with a vector (both power iterations)
   double factor = 2.0;  // s = factor · estimate of lambda_max (both power iterations)
+  // Of those products. What is published used bf16, in which s may lie below lambda_max.
+  MatmulPrecision matmul = MatmulPrecision::fp32;
 
   // s as a multiple of the estimate of lambda_max: `factor`, or 1 where s is a norm.
   double margin() const;
@@ -65,6 +67,8 @@ struct EvdConfig {
   // measurements.
   double rank_rtol = 1e-5;
   EighPrecision precision = EighPrecision::float32;  // a block that fails is redone in float64
+  // Of the product that makes the root out of eigenvectors: nobody decomposes in half precision.
+  MatmulPrecision matmul = MatmulPrecision::fp32;
 
   void describe(Schema& schema);
 };

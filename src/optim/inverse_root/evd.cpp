@@ -35,7 +35,7 @@ class Evd final : public StackRoot {
                    .double_ridge = config_.double_ridge,
                    .heuristic = config_.heuristic,
                    .rank_rtol = config_.rank_rtol});
-    from_spectrum(context, batch.matrix, weights, vectors, batch.state);
+    from_spectrum(context, batch.matrix, weights, vectors, batch.state, config_.matmul);
     return {batch.matrix, std::nullopt};  // the weights are those of the block itself
   }
 

@@ -20,7 +20,8 @@ void estimate(Context& context, RootBatch& batch, const ScalingConfig& scaling) 
                    .steps = scaling.steps,
                    .seed = batch.seed,
                    .step = batch.step,
-                   .block_ids = batch.block_ids});
+                   .block_ids = batch.block_ids,
+                   .precision = scaling.matmul});
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Scaling: the number s by which an iteration divides its matrix, so that the eigenvalues come to
-// lie in [0, 1]. Always in fp32, whatever the precision of the iteration: in half precision s can
-// come out below lambda_max.
+// lie in [0, 1]. In fp32, whatever the precision of the iteration: in half precision s can come out
+// below lambda_max. Only the products of power iterations may be asked for in another (`matmul`).
 //
 //   frobenius              s = ‖A‖_F
 //   power_iteration        s = factor · ‖A·v‖ after some products of A with one random vector
