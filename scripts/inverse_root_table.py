@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Fills the tables of docs/inverse_roots.md from the tests and from `dashlm bench roots`.
 
-    scripts/inverse_root_table.py [BUILD_DIR] [--only accuracy,exact,precision,trace,speed]
+    scripts/inverse_root_table.py [BUILD_DIR] [--only accuracy,exact,precision,factors,trace,speed]
 
 Accuracy, exact and precision are what test_inverse_root measured and compared with its tolerances in this
-very run; speed is that of this machine. A table stands between <!-- NAME --> and <!-- /NAME -->.
+very run; factors is what experiments/results/factors holds; speed is that of this machine. A table stands
+between <!-- NAME --> and <!-- /NAME -->.
 """
 import argparse
 import json
@@ -80,6 +81,38 @@ def dashlm(build, *arguments):
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
+def scientific(value, otherwise):
+    return otherwise if value is None else f"{value:.1e}"
+
+
+def conditions(recordings):
+    rows = [[name] + [scientific(r["condition"][key], "singular") for key in ("min", "median", "max")] +
+            [str(sum(f["condition"] is None for f in r["factors"]))] +
+            [f"{r['rank'][key]:.0f}" for key in ("min", "median", "max")] +
+            [str(len(r["factors"])), str(len(r["zero"]) + len(r["not_finite"]))]
+            for name, r in recordings]
+    return markdown(["factors of", "condition, min", "median", "max", "singular", "rank, min", "median",
+                     "max", "factors", "left out"], rows)
+
+
+def factors(build):
+    """The recordings: a table of the matrices, and one of each method in pooled power iteration."""
+    paths = sorted((ROOT / "experiments" / "results" / "factors").glob("*.json"))
+    recordings = [(path.stem.replace("_", " "), json.loads(path.read_text())) for path in paths]
+    rows = {}
+    for _, recording in recordings:
+        for m in recording["methods"]:
+            if m["scaling"] not in (None, "multi_power_iteration"):
+                continue
+            cell = f"{scientific(m['error_median'][-1], '-')}, {scientific(m['error_max'][-1], '-')}"
+            if m["failed"][-1]:
+                cell += f", {m['failed'][-1]} failed"
+            rows.setdefault((m["method"], m["precision"]), []).append(cell)
+    errors = markdown(["method", "precision"] + [name for name, _ in recordings],
+                      [list(key) + cells for key, cells in rows.items()])
+    return conditions(recordings) + "\n\nMedian and largest error:\n\n" + errors
+
+
 def trace(build):
     text = []
     for one in dashlm(build, "--trace")["traces"]:
@@ -101,7 +134,8 @@ def speed(build):
 
 
 def main():
-    tables = {"accuracy": accuracy, "exact": exact, "precision": precision, "trace": trace, "speed": speed}
+    tables = {"accuracy": accuracy, "exact": exact, "precision": precision, "factors": factors,
+              "trace": trace, "speed": speed}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", nargs="?", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--only", default=",".join(tables), help="tables to make")

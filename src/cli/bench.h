@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,21 @@ bool decomposes(const OptimizerConfig& config);
 Json described_machine(const std::string& device);
 
 void bench_optimizer(const BenchOptions& options);
+
+// --method: the name of a type, or a JSON object with "type" and further keys.
+Json method_json(const std::string& text);
+InverseRootConfig method_config(const Json& method);
+
+struct FactorBenchOptions {
+  std::string from;                  // a run or a checkpoint
+  std::vector<std::string> methods;  // at least one
+  int64_t blocks = 0;                // factors; 0: by their size
+  std::optional<double> exponent;    // instead of the run's
+  double floor = 0;                  // as root_errors() has it
+  bool json = false;
+};
+// `dashlm bench roots --from`. Throws a bad_input Error as read_recorded_factors() does.
+void bench_factors(Device& device, const FactorBenchOptions& options);
 // `dashlm bench roots` has options of its own.
 void add_bench_roots(CLI::App& bench);
 

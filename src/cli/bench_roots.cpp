@@ -24,17 +24,10 @@ struct Options {
   int64_t repeats = 7;
   int threads = 0;
   bool trace = false;
+  std::string from;
+  double floor = 1e-5;  // what EVD's rank_rtol is
   bool json = false;
 };
-
-// A type by name, or a JSON object with "type" and further keys.
-InverseRootConfig parse_method(const std::string& text) {
-  const bool object = text.find('{') != std::string::npos;
-  const Json json = object ? parse_json(text, "--method") : Json{{"type", text}};
-  InverseRootConfig config;
-  read_config(json, "--method", [&](Schema& schema) { config.describe(schema); });
-  return config;
-}
 
 std::string type_of(const InverseRootConfig& config) {
   return enum_name(config.type());
@@ -80,7 +73,7 @@ InverseRootConfig without_early_exit(InverseRootConfig config) {
 }
 
 Json time_method(Device& device, const Options& options, const std::string& text, int64_t n) {
-  const InverseRootConfig config = without_early_exit(parse_method(text));
+  const InverseRootConfig config = without_early_exit(method_config(method_json(text)));
   const int64_t blocks =
       options.blocks > 0 ? options.blocks : std::max<int64_t>(4, 32 * 128 * 128 / (n * n));
   RootTrial bench(device, config, options.exponent, {blocks, n, n});
@@ -214,37 +207,83 @@ void bench_trace(Device& device, const Options& options) {
   for (const Json& one : traces) print_trace(one);
 }
 
+void run_bench(Device& device, const Options& options, bool exponent_given) {
+  if (options.trace) return bench_trace(device, options);
+  if (options.from.empty()) return bench_speed(device, options);
+  bench_factors(device,
+                {.from = options.from,
+                 .methods = options.methods,
+                 .blocks = options.blocks,
+                 .exponent = exponent_given ? std::optional(options.exponent) : std::nullopt,
+                 .floor = options.floor,
+                 .json = options.json});
+}
+
 }  // namespace
+
+Json method_json(const std::string& text) {
+  const bool object = text.find('{') != std::string::npos;
+  return object ? parse_json(text, "--method") : Json{{"type", text}};
+}
+
+InverseRootConfig method_config(const Json& method) {
+  InverseRootConfig config;
+  read_config(method, "--method", [&](Schema& schema) { config.describe(schema); });
+  return config;
+}
 
 void add_bench_roots(CLI::App& bench) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
-      bench.add_subcommand("roots", "speed of the inverse roots, or (--trace) their convergence");
+      bench.add_subcommand("roots",
+                           "speed of the inverse roots, (--trace) their convergence, or (--from) "
+                           "their errors on a run's factors");
   command
       ->add_option(
           "--method", options->methods,
           "a type, or a JSON object such as {\"type\": \"newton_db\", \"matmul\": \"fp16\"}")
       ->capture_default_str();
-  command->add_option("--n", options->sizes, "orders of the blocks")
-      ->check(CLI::Range(1, 16384))
-      ->capture_default_str();
-  command->add_option("--blocks", options->blocks, "blocks in the stack; 0: by size")
+  CLI::Option* sizes = command->add_option("--n", options->sizes, "orders of the blocks")
+                           ->check(CLI::Range(1, 16384))
+                           ->capture_default_str();
+  command
+      ->add_option("--blocks", options->blocks,
+                   "blocks in the stack, or factors of the run; 0: by size")
       ->check(at_least(0))
       ->capture_default_str();
-  command->add_option("--exponent", options->exponent, "e of A^(-e)")->capture_default_str();
-  command->add_option("--repeats", options->repeats, "runs, of which the fastest counts")
-      ->check(at_least(1))
-      ->capture_default_str();
+  CLI::Option* exponent =
+      command->add_option("--exponent", options->exponent, "e of A^(-e); --from: the run's")
+          ->capture_default_str();
+  CLI::Option* repeats =
+      command->add_option("--repeats", options->repeats, "runs, of which the fastest counts")
+          ->check(at_least(1))
+          ->capture_default_str();
   command->add_option("--threads", options->threads, "0: one per processor")
       ->check(at_least(0))
       ->capture_default_str();
-  command->add_flag("--trace", options->trace,
-                    "how eigenvalues move, step by step, under coupled_newton and newton_db");
+  CLI::Option* trace =
+      command->add_flag("--trace", options->trace,
+                        "how eigenvalues move, step by step, under coupled_newton and newton_db");
+  CLI::Option* from =
+      add_path(*command, "--from", options->from,
+               "a run of dash or shampoo, or a checkpoint of one: errors and residuals of each "
+               "method on its factors, by step, in every scaling and precision that --method "
+               "leaves open")
+          ->excludes(sizes)
+          ->excludes(repeats)
+          ->excludes(trace);
+  command
+      ->add_option("--floor", options->floor,
+                   "eigenvalues of a factor below floor times its largest are rounding errors, "
+                   "on which no error is measured")
+      ->check(CLI::Range(0.0, 0.5))
+      ->capture_default_str()
+      ->needs(from);
   command->add_flag("--json", options->json, "as one line of JSON");
-  command->callback([options] {
+  command->callback([options, exponent] {
     require_one_process("bench roots");
     const auto device = open_device("auto", options->threads);
-    options->trace ? bench_trace(*device, *options) : bench_speed(*device, *options);
+    run_bench(*device, *options, exponent->count() > 0);
   });
 }
 

@@ -52,20 +52,26 @@ bool eigh_f32(float* values, float* vectors, const float* matrix, int64_t n, flo
 
 // The same in double precision, with memory of its own: rare, or asked for.
 bool eigh_f64(float* values, float* vectors, const float* matrix, int64_t n) {
-  std::vector<double> a(matrix, matrix + n * n), w(static_cast<size_t>(n)),
-      real(static_cast<size_t>(real_work(n)));
+  std::vector<double> a(matrix, matrix + n * n), w(static_cast<size_t>(n));
+  const bool done = eigh_in_place(a, w);
+  for (size_t i = 0; i < w.size(); ++i) values[i] = static_cast<float>(w[i]);
+  for (size_t i = 0; i < a.size(); ++i) vectors[i] = static_cast<float>(a[i]);
+  return done && all_finite(values, n) && all_finite(vectors, n * n);
+}
+
+}  // namespace
+
+bool eigh_in_place(std::vector<double>& a, std::vector<double>& values) {
+  const int64_t n = std::ssize(values);
+  std::vector<double> real(static_cast<size_t>(real_work(n)));
   std::vector<int> integers(static_cast<size_t>(integer_work(n)));
   const int order = static_cast<int>(n), real_size = static_cast<int>(real.size()),
             integer_size = static_cast<int>(integers.size());
   int info = 0;
-  dsyevd_("V", "L", &order, a.data(), &order, w.data(), real.data(), &real_size, integers.data(),
-          &integer_size, &info);
-  for (size_t i = 0; i < w.size(); ++i) values[i] = static_cast<float>(w[i]);
-  for (size_t i = 0; i < a.size(); ++i) vectors[i] = static_cast<float>(a[i]);
-  return info == 0 && all_finite(values, n) && all_finite(vectors, n * n);
+  dsyevd_("V", "L", &order, a.data(), &order, values.data(), real.data(), &real_size,
+          integers.data(), &integer_size, &info);
+  return info == 0;
 }
-
-}  // namespace
 
 Shape eigh_scratch(int64_t n, EighPrecision precision) {
   const int64_t floats = rounded(n * n) + rounded(real_work(n)) + rounded(integer_work(n));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "ops/root_iteration.h"
 #include "ops/stack_linalg.h"
@@ -47,6 +48,9 @@ void power_iteration(const Tensor& out, const Tensor& matrix, const PowerIterati
 Shape eigh_scratch(int64_t n, EighPrecision precision);
 void eigh(const Tensor& values, const Tensor& vectors, const Tensor& matrix, const Tensor& state,
           EighPrecision precision, const Tensor& work);
+// In double precision: a (n, n) becomes the eigenvectors, in rows, of values (n), ascending. False
+// when LAPACK reports an error.
+bool eigh_in_place(std::vector<double>& a, std::vector<double>& values);
 // Eigenvectors as they are, and as products take them.
 struct Eigenvectors {
   const Tensor &exact, &rounded;
