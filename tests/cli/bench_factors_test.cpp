@@ -129,7 +129,9 @@ TEST_F(BenchFactors, SaysHowDenseAFactorIs) {
   set_factors([](const std::string&, int64_t n) {  // of ones: rank 1
     return std::vector<double>(static_cast<size_t>(n * n), 1.0);
   });
-  for (const Json& factor : bench({"--blocks", "5", "--method", "evd"})["factors"]) {
+  const Json json = bench({"--blocks", "5", "--method", "evd"});
+  ASSERT_EQ(json["factors"].size(), 5u);
+  for (const Json& factor : json["factors"]) {
     const double n = factor["n"];
     EXPECT_NEAR(factor["off_diagonal"].get<double>(), std::sqrt((n - 1) / n), 1e-3);
     EXPECT_NEAR(factor["largest"].get<double>(), n, 1e-3 * n);
@@ -233,6 +235,25 @@ TEST_F(BenchFactors, EvdInFloat64IsExactOnTheSpan) {
     EXPECT_FALSE(curve.contains("residual_median"));
     EXPECT_EQ(curve["stages"], Json::array({1}));
     EXPECT_LT(curve["error_max"][0], 4 * 0x1p-24) << "a diagonal needs no decomposition";
+  }
+}
+
+// All eigenvalues but the largest are just above the floor. fp32 finds some of them below it, which
+// EVD must not cut off: their roots would be missed altogether, an error of 0.2 and more.
+TEST_F(BenchFactors, EvdCutsOffNothingThatIsMeasured) {
+  constexpr double kSmall = 1.002e-5;
+  train_dash();
+  set_factors([](const std::string&, int64_t n) {  // kSmall·I + b·ones, of largest eigenvalue 1
+    const double b = (1 - kSmall) / static_cast<double>(n);
+    std::vector<double> values(static_cast<size_t>(n * n), b);
+    for (size_t i = 0; i < values.size(); i += static_cast<size_t>(n) + 1) values[i] += kSmall;
+    return values;
+  });
+  const Json json = bench({"--blocks", "1000", "--method", "evd"});
+  for (const Json& factor : json["factors"]) EXPECT_EQ(factor["rank"], factor["n"]);
+  for (const Json& curve : json["methods"]) {
+    // LAPACK errs by 4 eps · lambda_max or so, and the root by a quarter of that.
+    EXPECT_LT(curve["error_max"][0], 0.25 * 4 * 0x1p-23 / kSmall) << curve;
   }
 }
 
