@@ -121,7 +121,7 @@ setup_debian() {
     return 1
   fi
   if [ ${#wanted[@]} -gt 0 ] && ! apt_install "${wanted[@]}"; then
-    echo "setup: cannot install ${wanted[*]}; only runs of several ranks, their tests and plots need them" >&2
+    echo "setup: cannot install ${wanted[*]}; only runs of several ranks, their tests, and charts need them" >&2
   fi
   echo "setup: done"
 }

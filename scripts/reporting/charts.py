@@ -1,7 +1,8 @@
 """The pictures of a report, as specifications of Vega-Lite (vega.github.io/vega-lite), which draws
 the same one in the page and as a file."""
-import math
 import statistics
+
+from experiments.reader import is_number
 
 from . import stats
 from .parts import Chart
@@ -61,94 +62,122 @@ def curves(rows, kind):
     def of(record):
         part = record["val"] if kind == "validation" else record["curve"]
         return part["step"], part["loss"]
-    values = [point for row in rows for point in points(row, of)]
-    if not values:
+    each = [found for found in (points(row, of) for row in rows) if found]
+    if not each:
         return None
-    lowest = min(point["low"] for point in values)
-    first = max(row_values[0]["loss"] for row_values in
-                ([p for p in values if p["optimizer"] == row.name] for row in rows) if row_values)
-    y = {"type": "quantitative", "scale": {
-        "domain": [lowest - 0.03 * (first - lowest), lowest + 0.6 * (first - lowest)],
-        "nice": False}}
-    x = {"field": "step", "type": "quantitative", "axis": {"format": "~s"}, "title": AXES["step"]}
+    values = [point for found in each for point in found]
+    scale = {"domain": loss_range(each), "nice": False}
     spec = {
         "height": 380, "data": {"values": values},
         "usermeta": {"axes": AXES},  # fields that x may show, for the page
-        "encoding": {"x": x, "color": color(rows), "opacity": {
-            "condition": {"param": "shown", "value": 1}, "value": 0.07}},
-        "layer": [
-            {"mark": {"type": "area", "opacity": 0.2, "clip": True},
-             "encoding": {"y": {"field": "low", **y, "title": "loss in nats per token"},
-                          "y2": {"field": "high"}}},
-            {"mark": {"type": "line", "clip": True, "strokeWidth": 2},
-             "params": [{"name": "shown", "bind": "legend",
-                         "select": {"type": "point", "fields": ["optimizer"]}}],
-             "encoding": {"y": {"field": "loss", **y}}},
-            {"mark": {"type": "point", "filled": True, "size": 60, "clip": True},
-             "params": [{"name": "near", "select": {
-                 "type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}}],
-             "encoding": {
-                 "y": {"field": "loss", **y},
-                 "opacity": {"condition": {"param": "near", "empty": False, "value": 1},
-                             "value": 0},
-                 "tooltip": [{"field": "optimizer"}, {"field": "step", "format": ","},
-                             {"field": "tokens", "format": ".3s"},
-                             {"field": "loss", "format": ".4f"},
-                             {"field": "low", "format": ".4f"}, {"field": "high", "format": ".4f"},
-                             {"field": "seeds"}, {"field": "seconds", "format": ",.1f"},
-                             {"field": "optimizer_seconds", "format": ",.1f"}]}}]}
+        "encoding": {
+            "x": {"field": "step", "type": "quantitative", "axis": {"format": "~s"},
+                  "title": AXES["step"]},
+            "color": color(rows),
+            "opacity": {"condition": {"param": "shown", "value": 1}, "value": 0.07}},
+        "layer": [band(scale), line(scale), pointed_at(scale)]}
     note = "Lines: means over the seeds; bands: from the lowest to the highest seed." \
         if any(point["seeds"] > 1 for point in values) else ""
     return chart(f"{kind}_loss", f"{kind.capitalize()} loss", spec, note)
 
 
+def loss_range(each):
+    """The first steps are high and tell little; the eye belongs on the rest."""
+    lowest = min(point["low"] for found in each for point in found)
+    first = max(found[0]["loss"] for found in each)
+    return [lowest - 0.03 * (first - lowest), lowest + 0.6 * (first - lowest)]
+
+
+def loss_axis(field, scale, **more):
+    return {"field": field, "type": "quantitative", "scale": scale, **more}
+
+
+def band(scale):
+    return {"mark": {"type": "area", "opacity": 0.2, "clip": True},
+            "encoding": {"y": loss_axis("low", scale, title="loss in nats per token"),
+                         "y2": {"field": "high"}}}
+
+
+def line(scale):
+    """A click on a name in the legend singles its line out."""
+    return {"mark": {"type": "line", "clip": True, "strokeWidth": 2},
+            "params": [{"name": "shown", "bind": "legend",
+                        "select": {"type": "point", "fields": ["optimizer"]}}],
+            "encoding": {"y": loss_axis("loss", scale)}}
+
+
+def pointed_at(scale):
+    """The point that is nearest to the pointer, with its figures."""
+    formats = {"step": ",", "tokens": ".3s", "loss": ".4f", "low": ".4f", "high": ".4f",
+               "seeds": "d", "seconds": ",.1f", "optimizer_seconds": ",.1f"}
+    return {"mark": {"type": "point", "filled": True, "size": 60, "clip": True},
+            "params": [{"name": "near", "select": {
+                "type": "point", "on": "pointerover", "nearest": True, "clear": "pointerout"}}],
+            "encoding": {
+                "y": loss_axis("loss", scale),
+                "opacity": {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0},
+                "tooltip": tooltip(formats)}}
+
+
+def tooltip(formats):
+    return [{"field": "optimizer"}, *({"field": field, "type": "quantitative", "format": text}
+                                      for field, text in formats.items())]
+
+
+def row_axis(names):
+    return {"field": "optimizer", "type": "nominal", "title": None, "sort": names,
+            "axis": {"labelLimit": 170}}
+
+
+def by_row(step, values, **spec):
+    """One line of the picture for each row, however many there are."""
+    return {"height": {"step": step}, "autosize": {"type": "fit-x"}, "data": {"values": values},
+            **spec}
+
+
 def sweep(rows):
     """A heat map: every setting that was tried, for every row."""
-    values = []
-    for row in rows:
-        seed = row.tried[0][0].seed
-        for settings, one in row.tried:
-            if settings.seed != seed or not settings.values:
-                continue
-            loss = one["val_loss"]
-            values.append({
-                "optimizer": row.name, "loss": loss,
-                "text": "diverged" if one["ended"] == "diverged" else f"{loss or math.nan:.3f}",
-                "settings": " · ".join(f"{key.split('.')[-1]} {value:g}" if isinstance(
-                    value, float) else f"{key.split('.')[-1]} {value}"
-                    for key, value in settings.values),
-                "order": [f"{value:020.9f}" if isinstance(value, (int, float)) else value
-                          for _, value in settings.values],
-                "best": settings.values == row.best})
+    values = [value for row in rows for value in tried(row)]
     if not values:
         return None
-    losses = [one["loss"] for one in values if one["loss"] is not None]
-    high = statistics.quantiles(losses, n=10)[-2] if len(losses) > 4 else max(losses, default=1)
-    shade = {"domain": [min(losses, default=0), high], "clamp": True, "scheme": "viridis",
-             "reverse": True}
-    spec = {
-        "height": {"step": 26}, "autosize": {"type": "fit-x"}, "data": {"values": values},
-        "encoding": {
-            "x": {"field": "settings", "type": "nominal", "title": None, "sort": in_order(values),
-                  "axis": {"labelAngle": -40, "labelLimit": 220}},
-            "y": {"field": "optimizer", "type": "nominal", "title": None,
-                  "sort": [row.name for row in rows], "axis": {"labelLimit": 170}}},
-        "layer": [
-            {"mark": {"type": "rect", "stroke": "#888", "strokeWidth": 0.5}, "encoding": {
-                "color": {"field": "loss", "type": "quantitative", "scale": shade,
-                          "legend": {"orient": "bottom", "title": "loss"}},
-                "tooltip": [{"field": "optimizer"}, {"field": "settings"},
-                            {"field": "text", "title": "loss"}]}},
-            {"transform": [{"filter": "datum.best"}],
-             "mark": {"type": "rect", "filled": False, "stroke": "#e33", "strokeWidth": 2.5}},
-            {"mark": {"type": "text", "fontSize": 10}, "encoding": {
-                "text": {"field": "text"},
-                "color": {"condition": [
-                    {"test": "datum.loss === null", "value": GREY},
-                    {"test": f"datum.loss > {(min(losses, default=0) + high) / 2}",
-                     "value": "white"}], "value": "black"}}}]}
+    losses = [one["loss"] for one in values if one["loss"] is not None] or [0]
+    low = min(losses)
+    high = statistics.quantiles(losses, n=10)[-2] if len(losses) > 4 else max(losses)
+    shade = {"domain": [low, high], "clamp": True, "scheme": "viridis", "reverse": True}
+    cell = {"mark": {"type": "rect", "stroke": GREY, "strokeWidth": 0.5}, "encoding": {
+        "color": {"field": "loss", "type": "quantitative", "scale": shade,
+                  "legend": {"orient": "bottom", "title": "loss"}},
+        "tooltip": [{"field": "optimizer"}, {"field": "settings"},
+                    {"field": "text", "title": "loss"}]}}
+    best = {"transform": [{"filter": "datum.best"}],
+            "mark": {"type": "rect", "filled": False, "stroke": "#e33", "strokeWidth": 2.5}}
+    text = {"mark": {"type": "text", "fontSize": 10}, "encoding": {
+        "text": {"field": "text"},
+        "color": {"condition": [{"test": "datum.loss === null", "value": GREY},
+                                {"test": f"datum.loss > {(low + high) / 2}", "value": "white"}],
+                  "value": "black"}}}
+    spec = by_row(26, values, layer=[cell, best, text], encoding={
+        "x": {"field": "settings", "type": "nominal", "title": None, "sort": in_order(values),
+              "axis": {"labelAngle": -40, "labelLimit": 220}},
+        "y": row_axis([row.name for row in rows])})
     return chart("sweeps", "Sweeps: final loss of each setting", spec,
                  "The best setting of each row has a frame.")
+
+
+def tried(row):
+    """The settings of a row's sweep, on the sweep's seed."""
+    seed = row.tried[0][0].seed
+    for settings, one in row.tried:
+        if settings.seed != seed or not settings.values:
+            continue
+        loss = one["val_loss"]
+        yield {"optimizer": row.name, "loss": loss, "best": settings.values == row.best,
+               "text": one["ended"] if loss is None else f"{loss:.3f}",
+               "settings": " · ".join(f"{key.split('.')[-1]} {value:g}" if is_number(value) else
+                                      f"{key.split('.')[-1]} {value}"
+                                      for key, value in settings.values),
+               "order": [f"{value:020.9f}" if is_number(value) else value
+                         for _, value in settings.values]}
 
 
 def in_order(values):
@@ -168,20 +197,16 @@ def differences(rows, base):
     if not values:
         return None
     order = [one["optimizer"] for one in sorted(values, key=lambda one: one["difference"])]
-    y = {"field": "optimizer", "type": "nominal", "title": None, "sort": order,
-         "axis": {"labelLimit": 170}}
-    spec = {
-        "height": {"step": 24}, "autosize": {"type": "fit-x"}, "data": {"values": values}, "encoding": {"y": y},
-        "layer": [
-            {"mark": {"type": "rule", "strokeWidth": 3, "color": BLUE, "opacity": 0.6}, "encoding": {
-                "x": {"field": "low", "type": "quantitative",
-                      "title": f"loss minus that of {base.name}, in nats"},
-                "x2": {"field": "high"}}},
-            {"mark": {"type": "point", "filled": True, "size": 70, "color": BLUE}, "encoding": {
-                "x": {"field": "difference", "type": "quantitative"},
-                "tooltip": [{"field": "optimizer"}, {"field": "difference", "format": "+.4f"},
-                            {"field": "low", "format": "+.4f"}, {"field": "high", "format": "+.4f"},
-                            {"field": "seeds"}]}},
-            {"mark": {"type": "rule", "strokeDash": [4, 4], "color": GREY}, "encoding": {"x": {"datum": 0}}}]}
+    formats = {"difference": "+.4f", "low": "+.4f", "high": "+.4f", "seeds": "d"}
+    interval = {"mark": {"type": "rule", "strokeWidth": 3, "color": BLUE, "opacity": 0.6},
+                "encoding": {"x": {"field": "low", "type": "quantitative",
+                                   "title": f"loss minus that of {base.name}, in nats"},
+                             "x2": {"field": "high"}}}
+    mean = {"mark": {"type": "point", "filled": True, "size": 70, "color": BLUE},
+            "encoding": {"x": {"field": "difference", "type": "quantitative"},
+                         "tooltip": tooltip(formats)}}
+    zero = {"mark": {"type": "rule", "strokeDash": [4, 4], "color": GREY},
+            "encoding": {"x": {"datum": 0}}}
+    spec = by_row(24, values, layer=[interval, mean, zero], encoding={"y": row_axis(order)})
     return chart("differences", f"Difference from {base.name}", spec,
                  "Bars: 95% intervals of the mean paired difference.")

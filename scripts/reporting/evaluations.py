@@ -56,18 +56,15 @@ def outlier_table(looked_at):
 def outlier_chart(rows, looked_at):
     values = [{"optimizer": name, "site": site, "kurtosis": worst(outliers, site, "kurtosis")}
               for name, outliers in looked_at.items() if outliers for site in sites_of(looked_at)]
-    spec = {
-        "height": {"step": 26}, "autosize": {"type": "fit-x"}, "data": {"values": values},
-        "mark": {"type": "point", "filled": True, "size": 80, "opacity": 0.85},
-        "encoding": {
-            "y": {"field": "optimizer", "type": "nominal", "title": None,
-                  "sort": [row.name for row in rows], "axis": {"labelLimit": 170}},
-            "x": {"field": "kurtosis", "type": "quantitative", "scale": {"type": "log"},
-                  "title": "kurtosis of activations, largest over the layers"},
-            "color": {"field": "site", "type": "nominal", "sort": sites_of(looked_at),
-                      "scale": {"scheme": "category10"}, "legend": {"orient": "bottom"}},
-            "tooltip": [{"field": "optimizer"}, {"field": "site"},
-                        {"field": "kurtosis", "format": ".3f"}]}}
+    spec = charts.by_row(26, values, mark={
+        "type": "point", "filled": True, "size": 80, "opacity": 0.85}, encoding={
+        "y": charts.row_axis([row.name for row in rows]),
+        "x": {"field": "kurtosis", "type": "quantitative", "scale": {"type": "log"},
+              "title": "kurtosis of activations, largest over the layers"},
+        "color": {"field": "site", "type": "nominal", "sort": sites_of(looked_at),
+                  "scale": {"scheme": "category10"}, "legend": {"orient": "bottom"}},
+        "tooltip": [{"field": "optimizer"}, {"field": "site"},
+                    {"field": "kurtosis", "format": ".3f"}]})
     return charts.chart("outliers", "Outliers of activations", spec)
 
 
