@@ -29,9 +29,14 @@ def parts(rows, base):
 
 
 def worst(outliers, site, figure):
-    """The largest over the layers, mean over the seeds."""
-    values = [one["summary"][site][figure]["max"] for one in outliers.values()]
-    return statistics.mean(values) if values else None
+    """The largest over the layers, mean over the seeds; None if a figure is not finite (null)."""
+    return mean_of(one["summary"][site][figure]["max"] for one in outliers.values())
+
+
+def mean_of(values):
+    """None of no values, and of values of which one is missing."""
+    values = list(values)
+    return statistics.mean(values) if values and None not in values else None
 
 
 def sites_of(looked_at):
@@ -45,17 +50,18 @@ def outlier_table(looked_at):
                              for site in sites), "beyond 6σ, all sites"]
     lines = []
     for name, outliers in looked_at.items():
-        beyond = [worst(outliers, site, "beyond_6_sigma") for site in sites] if outliers else []
+        beyond = [worst(outliers, site, "beyond_6_sigma") for site in sites]
         lines.append((name, *(number(worst(outliers, site, figure), 2)
                               for figure in ("kurtosis", "max_over_rms") for site in sites),
-                      f"{max(beyond):.1e}" if beyond else NONE))
+                      NONE if None in beyond else f"{max(beyond):.1e}"))
     return Table("outliers", tuple(header), tuple(lines),
                  "Largest over the layers. A normal distribution has kurtosis 3.")
 
 
 def outlier_chart(rows, looked_at):
     values = [{"optimizer": name, "site": site, "kurtosis": worst(outliers, site, "kurtosis")}
-              for name, outliers in looked_at.items() if outliers for site in sites_of(looked_at)]
+              for name, outliers in looked_at.items() for site in sites_of(looked_at)
+              if worst(outliers, site, "kurtosis") is not None]
     spec = charts.by_row(26, values, mark={
         "type": "point", "filled": True, "size": 80, "opacity": 0.85}, encoding={
         "y": charts.row_axis([row.name for row in rows]),
@@ -70,17 +76,17 @@ def outlier_chart(rows, looked_at):
 
 def quantization_table(option, rounded, base_name):
     """How much rounding the weights costs, and whether it costs less than it costs the baseline."""
-    costs = {name: {seed: one["val_loss_difference"] for seed, one in each.get(option, {}).items()}
+    costs = {name: {seed: one["val_loss_difference"] for seed, one in each.get(option, {}).items()
+                    if one["val_loss_difference"] is not None}
              for name, each in rounded.items()}
     lines = []
     for name, each in costs.items():
-        answers_of = list(rounded[name].get(option, {}).values())
+        losses = [one["val_loss"] for one in rounded[name].get(option, {}).values()]
         difference = None if name == base_name \
             else stats.paired_difference(each, costs[base_name])
-        mean = statistics.mean(each.values()) if each else None
+        mean = mean_of(each.values())
         lines.append((
-            name, number(statistics.mean(one["val_loss"] for one in answers_of)
-                         if answers_of else None, 4),
+            name, number(mean_of(losses), 4),
             NONE if mean is None else f"{mean:+.5f}",
             number(statistics.stdev(each.values()) if len(each) > 1 else None, 5),
             interval(difference, 5)))
