@@ -80,14 +80,18 @@ class Grid:
         found = record.load(path)
         if found is None:
             return None
+        self.check(run, found["asked"], path, "the file")
+        return found
+
+    def check(self, run, asked_then, path, what):
+        """That what lies at `path` was made with the settings that the run has now."""
         asked = self.asked(run)
-        for key in sorted(asked.keys() | found["asked"].keys()):
-            then, now = found["asked"].get(key), asked.get(key)
+        for key in sorted(asked.keys() | asked_then.keys()):
+            then, now = asked_then.get(key), asked.get(key)
             if then != now:
                 raise ExperimentError(
                     f"{path}: made with {key} = {then}, but {self.experiment.path} says {now}; "
-                    "rename the row, or remove the file to make the run again")
-        return found
+                    f"rename the row, or remove {what} to make the run again")
 
     def records(self, size, row):
         """The record of each of a row's settings, as a function."""

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import time
 
-from . import sweep
+from . import record, sweep
 from .estimate import hours
+from .reader import ExperimentError
 from .training import Claim, Training, beside
 
 
@@ -79,10 +80,26 @@ class Worker:
             if self._done(run):
                 claim.release()
                 continue
+            try:
+                self._check_folder(run)
+            except ExperimentError as error:
+                self.failed.add(run.path)
+                self.say(f"failed  {run.name}: {error}")
+                claim.release()
+                continue
             self.say(f"start   {run.name}")
             answers = (self.grid.record(run) or {}).get("evaluated", {})
             self.trainings.append(
                 Training(run, self.out / run.path, claim, self.launcher, self.dashlm, answers))
+
+    def _check_folder(self, run):
+        """A run that was begun with other settings must not be gone on with, nor recorded."""
+        folder = self.out / run.path
+        asked = beside(folder, ".asked")
+        then = record.load(asked) if (folder / "config.json").is_file() else None
+        if then is not None:
+            self.grid.check(run, then, folder, "the folder")
+        record.save(asked, self.grid.asked(run))
 
     def _collect(self):
         for training in [one for one in self.trainings if one.ended()]:
