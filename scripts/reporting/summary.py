@@ -60,8 +60,12 @@ class RowResult:
         steps = sorted(set.intersection(*(set(one) for one in by_step)))
         return steps, [statistics.mean(one[step] for one in by_step) for step in steps]
 
+    def any_ended(self):
+        """The record of a seed that has a final loss; of the first one if none has."""
+        return self.finals[next(iter(self.losses), next(iter(self.finals)))]
+
     def tokens_per_step(self):
-        one = next(iter(self.finals.values()))
+        one = self.any_ended()
         return one["tokens"] / one["step"] if one["step"] else math.nan
 
     def milliseconds(self, key):
@@ -137,7 +141,7 @@ def reached(row, target, margin):
 
 def whole(row):
     """All of a row's training, to its own final loss."""
-    one = next(iter(row.finals.values()))
+    one = row.any_ended()
     return Reached(row.mean, one["step"], one["tokens"], 0)
 
 

@@ -39,8 +39,12 @@ def state_text(row):
         return f"{ended.get(one['ended'], one['ended'])} at step {one['step']}"
     if not row.complete:
         return f"{row.expected - len(row.tried)} of {row.expected} runs missing"
-    failed = [seed for seed in row.finals if seed not in row.losses]
-    return f"{len(failed)} of {len(row.finals)} seeds diverged" if failed else ""
+    lost = [one["ended"] for seed, one in row.finals.items() if seed not in row.losses]
+    diverged, count = lost.count("diverged"), len(row.finals)
+    words = [f"{diverged} of {count} seeds diverged"] if diverged else []
+    if len(lost) > diverged:
+        words.append(f"{len(lost) - diverged} of {count} seeds have no final loss yet")
+    return "; ".join(words)
 
 
 def verdict(row, base, difference):
