@@ -92,7 +92,7 @@ def main():
             if options.open:
                 webbrowser.open(last.resolve().as_uri())
         return 0
-    except reader.ExperimentError as error:
+    except (reader.ExperimentError, OSError) as error:
         print(f"report: {error}", file=sys.stderr)
         return 1
 

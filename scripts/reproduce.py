@@ -34,7 +34,7 @@ def claim_folder(experiment, out):
     mark = out / "experiment.json"
     mine = {"experiment": experiment.name, "base": str(experiment.base)}
     if mark.exists():
-        found = json.loads(mark.read_text(encoding="utf-8"))
+        found = reader.load(mark)
         if found != mine:
             raise reader.ExperimentError(
                 f"{out} holds runs of the experiment {found.get('experiment')} on "
@@ -84,7 +84,7 @@ def main():
             return 0
         claim_folder(experiment, out)
         return Worker(grid, out, dashlm, options.launcher, options.jobs, say).run()
-    except reader.ExperimentError as error:
+    except (reader.ExperimentError, OSError) as error:
         print(f"reproduce: {error}", file=sys.stderr)
         return 1
 

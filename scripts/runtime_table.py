@@ -58,7 +58,7 @@ def main():
         table = Table(runtimes, {}) if options.published else run(runtimes, options)
         print(table.markdown(), end="")
         return 0
-    except ExperimentError as error:
+    except (ExperimentError, OSError) as error:
         print(f"runtime_table: {error}", file=sys.stderr)
         return 1
 
