@@ -100,11 +100,22 @@ def _best_so_far(tried):
 def of_folders(folders):
     """Each run directory as a row; runs that differ in nothing but their seed are one row."""
     groups = {}
-    for folder in folders:
-        one = record.of_folder(folder, folder.name)
+    for folder, name in zip(folders, names_of(folders)):
+        one = record.of_folder(folder, name)
         same = {key: value for key, value in one["config"].items() if key not in runs.SEED_KEYS}
         groups.setdefault(str(sorted(same.items())), []).append(one)
     return [_row_of_runs(group) for group in groups.values()]
+
+
+def names_of(folders):
+    """The last parts of each path, as many as tell all of them apart."""
+    parts = [folder.resolve().parts for folder in folders]
+    most = max(map(len, parts))
+    for count in range(1, most + 1):
+        names = ["/".join(one[-count:]) for one in parts]
+        if len(set(names)) == len(set(parts)):
+            break
+    return names
 
 
 def _row_of_runs(group):
