@@ -8,6 +8,7 @@ An experiment's report is made from its records alone, so it needs neither the r
 """
 import argparse
 import pathlib
+import shlex
 import sys
 import webbrowser
 
@@ -84,7 +85,9 @@ def main():
         report = report_of(options.paths, options.results)
         print(markdown.as_text(report.tables()[0]))
         if options.markdown:
-            command = f"scripts/report.py {options.paths[0]} --markdown {options.markdown}"
+            results = ["--results", options.results] if options.results else []
+            words = [*options.paths, *results, "--markdown", options.markdown]
+            command = shlex.join(map(str, ["scripts/report.py", *words]))
             print(write_markdown(report, options.markdown, command))
         if options.out:
             last = write_all(report, options.out)
