@@ -64,6 +64,7 @@ def write_all(report, out):
 
 def write_markdown(report, path, command):
     """One page of documentation, with its pictures in a folder beside it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     pictures = draw(report, path.with_suffix(""), (".png",))
     pictures = {chart: f"{path.stem}/{name}" for chart, name in pictures.items()}
     path.write_text(markdown.render(report, pictures, f"Made by `{command}`."), encoding="utf-8")

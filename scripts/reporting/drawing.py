@@ -4,15 +4,15 @@ import pathlib
 import sys
 
 FONT = "Helvetica, Arial, sans-serif"
-INSTALL = "python3 -m pip install --target .deps/python vl-convert-python==1.9.0.post1"
+OWN = pathlib.Path(__file__).resolve().parent.parent.parent / ".deps" / "python"
+INSTALL = f"python3 -m pip install --target {OWN} vl-convert-python==1.9.0.post1"
 WIDTH = 640  # of a picture; in a page charts are as wide as their place
 
 
 def library():
     """The module, also from .deps/python, where scripts/setup.sh puts it; None if there is none."""
-    own = pathlib.Path(__file__).resolve().parent.parent.parent / ".deps" / "python"
-    if str(own) not in sys.path:
-        sys.path.append(str(own))
+    if str(OWN) not in sys.path:
+        sys.path.append(str(OWN))
     try:
         import vl_convert
     except ImportError:
