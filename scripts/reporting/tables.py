@@ -146,7 +146,8 @@ def sweeps(rows):
                 loss = one["val_loss"]
                 lines.append((row.name, settings_text(settings.values),
                               f"diverged at step {one['step']}" if one["ended"] == "diverged"
-                              else number(loss, 4), "best" if settings.values == row.best else ""))
+                              else number(loss, 4), "best" if settings.values == row.best and loss is not None
+                              else ""))
     return Table("sweeps", ("optimizer", "settings", "loss", ""), tuple(lines))
 
 
@@ -194,6 +195,6 @@ def edges(rows):
     """Texts: the best value of a key may lie beyond the values that were tried."""
     found = {}
     for row in rows:
-        for key in row.at_edge:
+        for key in row.at_edge if row.losses else ():
             found.setdefault(f"{key} = {text(dict(row.best)[key])}", []).append(row.name)
     return [f"{setting} ({', '.join(names)})" for setting, names in found.items()]
