@@ -25,23 +25,33 @@ POINTS = 60  # of a training curve: as many as a picture can show
 FROM_RESULT = ("ended", "step", "tokens", "wall_s", "val_loss", "reason", "machine", "parameters",
                "bytes_per_rank")
 
+OF_STEP = ("tokens", "loss", "step_ms", "optimizer_ms")  # that a line of metrics.jsonl must have
+KEYS = ("asked", "config", *FROM_RESULT, "step_ms", "optimizer_ms", "curve", "val")  # of a record
 
-def read_json(path):
+
+def read_json(path, keys=()):
+    """An object that has these keys."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ExperimentError(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise ExperimentError(f"{path} is damaged: it holds no object")
+    absent = [key for key in keys if key not in found]
+    if absent:
+        raise ExperimentError(f"{path} is damaged: it has no {absent[0]}")
+    return found
 
 
 def read_metrics(path):
     """Training steps and validations by step. The last line may be cut short: its run goes on."""
     steps, validations = {}, {}
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
             if entry["kind"] == "train":
-                steps[entry["step"]] = entry
+                steps[entry["step"]] = {**entry, **{key: entry[key] for key in OF_STEP}}
             elif entry["kind"] in ("eval", "final") and entry.get("val_loss") is not None:
                 validations[entry["step"]] = entry["val_loss"]
         except (ValueError, KeyError, TypeError) as error:
@@ -100,10 +110,10 @@ def at_end(record):
     return record["ended"] in ("finished", "diverged")
 
 
-def load(path):
+def load(path, keys=()):
     """A record that was saved, or None."""
     try:
-        return read_json(path)
+        return read_json(path, keys)
     except FileNotFoundError:
         return None
 

@@ -77,7 +77,7 @@ class Grid:
 
     def _load(self, run):
         path = self.record_path(run)
-        found = record.load(path)
+        found = record.load(path, record.KEYS)
         if found is None:
             return None
         self.check(run, found["asked"], path, "the file")
@@ -103,7 +103,7 @@ class Grid:
         return self.results.joinpath(*parts) / "time.json"
 
     def time(self, size, row):
-        return record.load(self.time_path(size, row)) or {}
+        return record.load(self.time_path(size, row), ("step_ms", "optimizer_ms", "machine")) or {}
 
     def all_runs(self, size, row):
         """Every run that a row needs, as far as records tell."""

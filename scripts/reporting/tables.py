@@ -146,7 +146,8 @@ def sweeps(rows):
                 loss = one["val_loss"]
                 lines.append((row.name, settings_text(settings.values),
                               f"diverged at step {one['step']}" if one["ended"] == "diverged"
-                              else number(loss, 4), "best" if settings.values == row.best and loss is not None
+                              else number(loss, 4),
+                              "best" if settings.values == row.best and loss is not None
                               else ""))
     return Table("sweeps", ("optimizer", "settings", "loss", ""), tuple(lines))
 
