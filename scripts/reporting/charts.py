@@ -85,6 +85,7 @@ def loss_range(each):
     """The first steps are high and tell little; the eye belongs on the rest."""
     lowest = min(point["low"] for found in each for point in found)
     first = max(found[0]["loss"] for found in each)
+    first = max(first, lowest + 0.1)  # a loss that never moves would leave the axis no length
     return [lowest - 0.03 * (first - lowest), lowest + 0.6 * (first - lowest)]
 
 
@@ -171,8 +172,9 @@ def tried(row):
         if settings.seed != seed or not settings.values:
             continue
         loss = one["val_loss"]
-        yield {"optimizer": row.name, "loss": loss, "best": settings.values == row.best,
-               "text": one["ended"] if loss is None else f"{loss:.3f}",
+        yield {"optimizer": row.name, "loss": loss, "best": settings.values == row.best and loss is not None,
+               "text": f"{loss:.3f}" if loss is not None
+               else "diverged" if one["ended"] == "diverged" else "–",
                "settings": " · ".join(f"{key.split('.')[-1]} {value:g}" if is_number(value) else
                                       f"{key.split('.')[-1]} {value}"
                                       for key, value in settings.values),
