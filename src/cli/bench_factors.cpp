@@ -100,10 +100,10 @@ std::vector<InverseRootConfig> variants(const std::string& text, double floor) {
 
 std::string precision_of(const InverseRootConfig& config) {
   const auto name = [](const auto& method) -> std::string {
-    if constexpr (requires { method.matmul; }) {
-      return enum_name(method.matmul);
+    if constexpr (requires { method.precision; }) {
+      return enum_name(method.precision);  // of a decomposition
     } else {
-      return enum_name(method.precision);
+      return enum_name(method.matmul);
     }
   };
   return std::visit(name, config.method);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -11,10 +12,14 @@ namespace {
 constexpr int kGpusPerNode = 8;
 constexpr double kLinkEfficiency = 0.8, kLatency = 10e-6;
 
+// Whether a method's work is a decomposition; its few products do not count beside that.
+template <typename Method>
+constexpr bool kDecomposes = std::is_same_v<std::decay_t<Method>, EvdConfig>;
+
 // FLOP/s that an update reaches.
 double update_rate(const OptimizerConfig& config, const GpuModel& gpu) {
   const auto rate = [&](const auto& method) {
-    if constexpr (requires { method.matmul; }) {
+    if constexpr (!kDecomposes<decltype(method)>) {
       const MatmulPrecision matmul = method.matmul;
       const double peak = matmul == MatmulPrecision::fp32   ? gpu.fp32
                           : matmul == MatmulPrecision::tf32 ? gpu.tf32
@@ -67,7 +72,7 @@ std::string left_out_of_estimate(const RunConfig& config) {
   std::string root;  // the precision that all products are taken to have
   std::visit(
       [&](const auto& method) {
-        if constexpr (requires { method.matmul; }) root = enum_name(method.matmul);
+        if constexpr (!kDecomposes<decltype(method)>) root = enum_name(method.matmul);
         if constexpr (requires { method.root_matmul; }) {
           if (method.root_matmul == method.matmul) return;
           parts.push_back(fmt::format("optimizer.inverse_root.root_matmul = {}",

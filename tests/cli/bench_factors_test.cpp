@@ -230,6 +230,8 @@ TEST_F(BenchFactors, EvdInFloat64IsExactOnTheSpan) {
   });
   const Json json = bench({"--blocks", "1000", "--method", "evd"});
   ASSERT_EQ(json["methods"].size(), 2u);
+  EXPECT_EQ(json["methods"][0]["precision"], "float32");
+  EXPECT_EQ(json["methods"][1]["precision"], "float64");
   for (const Json& curve : json["methods"]) {
     EXPECT_TRUE(curve["scaling"].is_null());
     EXPECT_FALSE(curve.contains("residual_median"));

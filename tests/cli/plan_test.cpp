@@ -105,6 +105,12 @@ TEST_F(PlanTest, EstimatesFollowTheDocumentedFormula) {
   // Published: 177 ms.
   EXPECT_NEAR(number(0, "update_ms"), 177, 20);
   EXPECT_NEAR(number(1, "model_ms"), number(0, "model_ms") / 2, 1);
+  // Published: 2850 ms for decompositions.
+  const Json decomposed =
+      Json::parse(dashlm({"plan", std::string(DASHLM_SOURCE_DIR) + "/configs/llama-953m-dash.json",
+                          "--gpu", "H100", "--set", "optimizer.inverse_root.type=evd", "--json"})
+                      .output)["estimate"]["lines"];
+  EXPECT_NEAR(decomposed[0]["update_ms"].get<double>(), 2850, 100);
   // The busiest of eight ranks has two of twelve sequences, and of 1,024 one.
   const Json uneven = Json::parse(
       dashlm({"plan", std::string(DASHLM_SOURCE_DIR) + "/configs/llama-953m-dash.json", "--gpu",
