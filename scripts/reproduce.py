@@ -63,7 +63,8 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, metavar="DIR",
                         help="where the records of finished runs go (default: results/EXPERIMENT "
                              "beside the file)")
-    parser.add_argument("--launcher", default="", help="put before dashlm, such as \"mpirun -n 8\"")
+    parser.add_argument("--launcher", default=[], type=shlex.split,
+                        help="put before dashlm train, such as \"mpirun -n 8\"")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="trainings at a time")
     parser.add_argument("--dashlm", metavar="PATH", help="the program (default: the one built here)")
     options = parser.parse_args()
@@ -80,7 +81,7 @@ def main():
             estimate.report(grid, planner, say)
             return 0
         if options.time:
-            timing.measure(grid, [*shlex.split(options.launcher), dashlm], say)
+            timing.measure(grid, [*options.launcher, dashlm], say)
             return 0
         claim_folder(experiment, out)
         return Worker(grid, out, dashlm, options.launcher, options.jobs, say).run()

@@ -46,6 +46,15 @@ class Planner:
                                   f"{words[-1] if words else 'dashlm plan failed'}")
         return json.loads(answer.stdout)
 
+    def check_evaluation(self, option):
+        """Options are read before the run is looked for, so a good one ends in that error."""
+        absent = "no-such-run"
+        answer = subprocess.run([str(self.dashlm), "eval", absent, *option.split()],
+                                capture_output=True, text=True, check=False)
+        if absent not in answer.stderr:
+            words = answer.stderr.strip().splitlines() or ["dashlm eval does not take it"]
+            raise ExperimentError(f'{self.experiment.path}: evaluate: "{option}": {words[-1]}')
+
     def cost(self, run, finished):
         """`finished`: seconds of a run of this row and size that is done, or None."""
         plan = self.plan(run)
@@ -66,6 +75,11 @@ def check(grid, planner):
     for size, row in grid.experiment.pairs():
         for run in grid.all_runs(size, row):
             planner.plan(run)
+            if grid.asked(run).get("eval.final") is False:
+                raise ExperimentError(f"{grid.experiment.path}: {run.name}: eval.final is false, but "
+                                      "rows are compared by their final loss; leave it out")
+    for option in grid.experiment.evaluate:
+        planner.check_evaluation(option)
 
 
 def finished_seconds(records):

@@ -149,5 +149,7 @@ def read(path):
         targets=reader.list_of("targets", is_number, "losses"),
         comparisons=_read_comparisons(reader, names), published=reader.get("published", str, ""),
         evaluate=reader.texts("evaluate"), factors=_existing(reader, "factors"))
+    if experiment.ranks < 1:
+        reader.fail(f"must be at least 1, not {experiment.ranks}", "ranks")
     reader.end()
     return experiment

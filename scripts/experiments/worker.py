@@ -6,7 +6,6 @@ cut.
 """
 import contextlib
 import os
-import shlex
 import signal
 import subprocess
 import time
@@ -20,9 +19,9 @@ from .training import Claim, Training, beside
 class Worker:
     """Works through an experiment, `jobs` trainings at a time; run() gives the exit code."""
 
-    def __init__(self, grid, out, dashlm, launcher="", jobs=1, say=print, poll=0.5):
+    def __init__(self, grid, out, dashlm, launcher=(), jobs=1, say=print, poll=0.5):
         self.grid, self.out = grid, out
-        self.launcher, self.dashlm = shlex.split(launcher), dashlm
+        self.launcher, self.dashlm = launcher, dashlm
         self.program = version_of(dashlm)
         self.jobs, self.say, self.poll = jobs, say, poll
         self.total = sum(sweep.most_runs(row) for _, row in grid.experiment.pairs())

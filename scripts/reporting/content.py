@@ -13,7 +13,7 @@ def of_experiment(experiment, rows):
         if found:
             base = next((row for row in found if row.name == experiment.baseline), found[0])
             sections += sections_of(found, base, experiment, size.name)
-    sections += [factors.section(record.read_json(path)) for path in experiment.factors]
+    sections += [factors.section(record.read_json(path, factors.KEYS)) for path in experiment.factors]
     absent = [f"{size.name} {row.name}".strip() for size, row in experiment.pairs()
               if not any((one.size, one.name) == (size.name, row.name) for one in rows)]
     if absent:

@@ -4,6 +4,7 @@ from . import charts
 from .parts import Section, Table
 from .tables import NONE
 
+KEYS = ("step", "available", "exponent", "floor", "methods")
 NEWTON = {"coupled_newton": "Coupled Newton", "newton_db": "Newton-DB"}
 
 

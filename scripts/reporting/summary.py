@@ -119,10 +119,12 @@ def names_of(folders):
 
 
 def _row_of_runs(group):
-    seeds, finals = iter(range(1, len(group) + 1)), {}
+    finals = {}
     for one in group:
-        seed = one["config"].get("train.seed")
-        finals[next(seeds) if seed in finals or seed is None else seed] = one
+        seed = one["config"].get("train.seed", 0)
+        while seed in finals:  # the same run twice
+            seed += 1
+        finals[seed] = one
     tried = tuple((sweep.Settings((), seed), one) for seed, one in finals.items())
     return RowResult("", group[0]["run"], (), (), finals, tried, len(tried), {}, {})
 

@@ -70,6 +70,12 @@ def train(config, out):
 
 
 def evaluate(folder, options):
+    if "--typo" in options:
+        print("no option '--typo'", file=sys.stderr)
+        return 1
+    if not folder.is_dir():
+        print(f"'{folder}' is neither a checkpoint nor a run directory", file=sys.stderr)
+        return 1
     config = json.loads((folder / "config.json").read_text())
     if "eval_exit" in config.get("fake", {}):
         print("the weights are gone", file=sys.stderr)

@@ -199,6 +199,15 @@ class WorkerTest(ExperimentTest):
         self.assertIn("unknown key optimizer.typo", refused.stderr)
         self.assertEqual(self.started(), [])
 
+    def test_evaluations_and_final_losses_are_looked_at_first(self):
+        self.file["evaluate"] = ["--typo"]
+        self.write()
+        self.assertIn("evaluate: \"--typo\": no option", self.reproduce("--dry-run").stderr)
+        del self.file["evaluate"]
+        self.file["rows"][0]["set"]["eval"] = {"final": False}
+        self.write()
+        self.assertIn("eval.final is false", self.reproduce("--dry-run").stderr)
+
     def test_a_folder_belongs_to_one_experiment(self):
         self.write()
         self.write("other.json")
