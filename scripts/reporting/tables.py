@@ -54,7 +54,7 @@ def verdict(row, base, difference):
     elif difference is None:
         word = ""
     elif difference.low is None:
-        word = "one seed: cannot be told"
+        word = "one seed, so no interval"
     elif difference.certain:
         word = "lower" if difference.mean < 0 else "higher"
     else:
