@@ -290,6 +290,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.table(report, "settings")["train.lr"]["b"], "0.2")
         self.assertEqual(tables.costs(rows, rows[0]).rows[0][1], "10.0")
 
+    @unittest.skipIf(drawing.library() is None, "vl-convert is not installed")
     def test_docs_results_is_made_from_the_committed_records(self):
         page = self.folder / "results.md"
         done = self.run_report(ROOT / "experiments/small_perplexity.json", "--markdown", page,
