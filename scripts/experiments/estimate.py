@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 from . import sweep
-from .reader import ExperimentError
+from .reader import ExperimentError, last_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +41,8 @@ class Planner:
                 command += ["--gpu", self.experiment.gpu]
             answer = subprocess.run(command, capture_output=True, text=True, check=False)
         if answer.returncode != 0:
-            words = answer.stderr.strip().replace(file.name, "its config").splitlines()
-            raise ExperimentError(f"{self.experiment.path}: {run.name}: "
-                                  f"{words[-1] if words else 'dashlm plan failed'}")
+            words = last_words(answer, "dashlm plan failed").replace(file.name, "its config")
+            raise ExperimentError(f"{self.experiment.path}: {run.name}: {words}")
         return json.loads(answer.stdout)
 
     def check_evaluation(self, option):
@@ -52,8 +51,8 @@ class Planner:
         answer = subprocess.run([str(self.dashlm), "eval", absent, *option.split()],
                                 capture_output=True, text=True, check=False)
         if absent not in answer.stderr:
-            words = answer.stderr.strip().splitlines() or ["dashlm eval does not take it"]
-            raise ExperimentError(f'{self.experiment.path}: evaluate: "{option}": {words[-1]}')
+            words = last_words(answer, "dashlm eval does not take it")
+            raise ExperimentError(f'{self.experiment.path}: evaluate: "{option}": {words}')
 
     def cost(self, run, finished):
         """`finished`: seconds of a run of this row and size that is done, or None."""

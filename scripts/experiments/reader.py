@@ -39,6 +39,12 @@ def load(path):
     return values
 
 
+def last_words(answer, otherwise):
+    """Of a finished process: the last line of its errors."""
+    lines = answer.stderr.strip().splitlines()
+    return lines[-1] if lines else otherwise
+
+
 def slug(name):
     """A name as that of a folder: "DASH, NDB f=1" -> "dash-ndb-f=1"."""
     return re.sub(r"[^a-z0-9.=+_]+", "-", name.lower()).strip("-")
@@ -70,6 +76,13 @@ class Reader:
                      float: "a number"}
             self.fail(f"must be {names[kinds[0]]}, not {json.dumps(value)}", key)
         return value
+
+    def file(self, key):
+        """A file, relative to this one."""
+        path = self.path.parent / self.get(key, str, required=True)
+        if not path.is_file():
+            self.fail(f"no file {path}", key)
+        return path.resolve()
 
     def end(self):
         for key in self.values:

@@ -121,6 +121,10 @@ def _read_comparisons(reader, names):
     return tuple(found)
 
 
+def read_sizes(reader):
+    return reader.named("sizes", lambda entry, name: Size(name, entry.get("set", dict, {})))
+
+
 def _existing(reader, key):
     """Files beside the experiment file."""
     files = [reader.path.parent / name for name in reader.texts(key)]
@@ -134,15 +138,12 @@ def read(path):
     """The experiment of a file; an ExperimentError says what is wrong with it."""
     path = pathlib.Path(path)
     reader = Reader(path, "", load(path))
-    base = path.parent / reader.get("base", str, required=True)
-    if not base.is_file():
-        reader.fail(f"no file {base}", "base")
-    sizes = reader.named("sizes", lambda entry, name: Size(name, entry.get("set", dict, {})))
-    sizes = sizes or (Size("", {}),)
+    base = reader.file("base")
+    sizes = read_sizes(reader) or (Size("", {}),)
     rows = _read_rows(reader, sizes)
     names = [row.name for row in rows]
     experiment = Experiment(
-        path=path, base=base.resolve(), rows=rows, sizes=sizes,
+        path=path, base=base, rows=rows, sizes=sizes,
         title=reader.get("title", str, path.stem), about=reader.texts("about"),
         ranks=reader.get("ranks", int, 1), gpu=reader.get("gpu", str, ""),
         baseline=reader.choice("baseline", names, names[0]),

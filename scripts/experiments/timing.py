@@ -8,7 +8,7 @@ import tempfile
 
 from . import record, sweep
 from .configs import merged
-from .reader import ExperimentError
+from .reader import ExperimentError, last_words
 from .runs import Run, final_loss
 
 STEPS = 21   # the first one warms up; 20 hold as many refreshes of f = 10 as a long run does
@@ -34,8 +34,7 @@ def measure_once(run, command):
         done = subprocess.run([*command, "train", str(config), "--out", str(out), "--quiet"],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            words = done.stderr.strip().splitlines()
-            raise ExperimentError(f"{run.name}: cannot be timed: {words[-1] if words else ''}")
+            raise ExperimentError(f"{run.name}: cannot be timed: {last_words(done, '')}")
         steps, _ = record.read_metrics(out / "metrics.jsonl")
         machine = record.read_json(out / "result.json")["machine"]
     optimizer = statistics.mean(one["optimizer_ms"] for one in steps[1:])

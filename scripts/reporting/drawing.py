@@ -3,7 +3,6 @@ import copy
 import pathlib
 import sys
 
-FONT = "Helvetica, Arial, sans-serif"
 OWN = pathlib.Path(__file__).resolve().parent.parent.parent / ".deps" / "python"
 INSTALL = f"python3 -m pip install --target {OWN} vl-convert-python==1.9.0.post1"
 WIDTH = 640  # of a picture; in a page charts are as wide as their place

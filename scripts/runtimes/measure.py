@@ -3,7 +3,7 @@ import json
 import shlex
 import subprocess
 
-from experiments.reader import ExperimentError, slug
+from experiments.reader import ExperimentError, last_words, slug
 
 
 def _config_of(runtimes, out, size, row):
@@ -22,8 +22,7 @@ def measure(runtimes, out, size, row, dashlm, launcher="", steps=None):
         command += ["--steps", str(steps)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode != 0:
-        words = answer.stderr.strip().splitlines()
         raise ExperimentError(f"{runtimes.path}: {size.name} / {row.name}: "
-                              f"{words[-1] if words else 'dashlm bench optimizer failed'}")
+                              f"{last_words(answer, 'dashlm bench optimizer failed')}")
     machine, *lines = [json.loads(line) for line in answer.stdout.splitlines()]
     return machine, {line["stacking"]: line for line in lines}

@@ -19,7 +19,7 @@ import pathlib
 
 from experiments.configs import merged
 from experiments.reader import Reader, is_number, load
-from experiments.spec import Size
+from experiments.spec import read_sizes
 
 # What `dashlm bench optimizer` times, with the names of the paper's columns.
 STACKINGS = {"block": "Distributed Shampoo", "layer": "DASH per layer", "rank": "DASH per GPU"}
@@ -108,10 +108,8 @@ def read(path):
     """The Runtimes of a file; an ExperimentError says what is wrong with it."""
     path = pathlib.Path(path)
     reader = Reader(path, "", load(path))
-    base = path.parent / reader.get("base", str, required=True)
-    if not base.is_file():
-        reader.fail(f"no file {base}", "base")
-    sizes = reader.named("sizes", lambda entry, name: Size(name, entry.get("set", dict, {})))
+    base = reader.file("base")
+    sizes = read_sizes(reader)
     size_names = [size.name for size in sizes]
     rows = reader.named("rows", lambda entry, name: Row(
         name, entry.get("set", dict, {}), _published(entry, size_names)))
@@ -121,7 +119,7 @@ def read(path):
     row_names = [row.name for row in rows]
     headlines = reader.named(
         "headlines", lambda entry, name: _headline(entry, name, size_names, row_names))
-    runtimes = Runtimes(path, base.resolve(), reader.get("set", dict, {}), sizes, rows, headlines,
+    runtimes = Runtimes(path, base, reader.get("set", dict, {}), sizes, rows, headlines,
                         reader.get("published_on", str, ""))
     reader.end()
     return runtimes
