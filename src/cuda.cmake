@@ -20,13 +20,14 @@ endif()
 
 if(CUDNN_INCLUDE AND CUDNN_FRONTEND_INCLUDE)
   target_include_directories(dashlm_ops SYSTEM PRIVATE ${CUDNN_FRONTEND_INCLUDE} ${CUDNN_INCLUDE})
-  set_source_files_properties(ops/cuda/cudnn_attention.cpp PROPERTIES
+  set_source_files_properties(ops/model/cuda/cudnn_attention.cpp PROPERTIES
     COMPILE_DEFINITIONS DASHLM_HAS_CUDNN)
   target_link_libraries(dashlm_ops PRIVATE ${CMAKE_DL_LIBS})
 endif()
 
 foreach(FOLDER ${CUDA_FOLDERS})
-  file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS ${FOLDER}/cuda/*.cpp ${FOLDER}/cuda/*.cu)
+  file(GLOB CUDA_SOURCES CONFIGURE_DEPENDS
+    ${FOLDER}/cuda/*.cpp ${FOLDER}/cuda/*.cu ${FOLDER}/*/cuda/*.cpp ${FOLDER}/*/cuda/*.cu)
   target_sources(dashlm_${FOLDER} PRIVATE ${CUDA_SOURCES})
   target_compile_definitions(dashlm_${FOLDER} PUBLIC DASHLM_HAS_CUDA)
   if(DASHLM_CUDA STREQUAL "HOST_TEST")

@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "cli/usage.h"
 #include "dist/launch.h"
-#include "ops/cpu_kernels.h"
+#include "ops/core/cpu_kernels.h"
 
 namespace {
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks what the compiler does not: that src/ keeps its layers.
 
-- a folder includes only itself and folders before it in LAYERS;
+- a folder includes only itself and folders before it in LAYERS, and so do the rooms of a folder in
+  ROOMS;
 - headers of BLAS, CUDA, MPI and the like are included in their backend's folder only;
 - no #if or #ifdef outside the folders that have backends;
 - no source file is longer than MAX_LINES.
@@ -15,6 +16,8 @@ import sys
 
 LAYERS = ["base", "config", "device", "tensor", "ops", "io", "dist", "data", "model", "optim",
           "train", "cli"]
+# The rooms of src/ops: each includes only itself and those before it.
+ROOMS = {"ops": ["core", "model", "stacks", "blocks", "roots"]}
 MAX_LINES = 450
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 
@@ -57,6 +60,12 @@ def check_include(path, quote, name):
         return f'"{name}": "{target}" is no folder of src/'
     if layer in LAYERS and LAYERS.index(target) > LAYERS.index(layer):
         return f'"{name}": {layer} comes before {target}, so it must not use it'
+    if layer == target and layer in ROOMS:
+        rooms, own, other = ROOMS[layer], path.parts[1], name.split("/")[1]
+        if own not in rooms:
+            return f'{layer}/{own} is no room; add it to ROOMS in tests/check_layers.py'
+        if rooms.index(other) > rooms.index(own):
+            return f'"{name}": {layer}/{own} comes before {layer}/{other}, so it must not use it'
     if layer != target and "cuda" in name.split("/") and "cuda" not in path.parts:
         return f'"{name}" is inside a backend: include the header above it'
     return None

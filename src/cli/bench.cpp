@@ -13,7 +13,7 @@
 #include "cli/commands.h"
 #include "config/config.h"
 #include "dist/launch.h"
-#include "ops/peak.h"
+#include "ops/core/peak.h"
 #include "train/engine.h"
 #include "train/peak_share.h"
 #include "train/thread_use.h"

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "base/timer.h"
 #include "config/config.h"
-#include "ops/peak.h"
+#include "ops/core/peak.h"
 #include "optim/inverse_root/root_trial.h"
 
 namespace dashlm {

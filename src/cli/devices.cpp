@@ -9,7 +9,7 @@
 #include "config/config.h"
 #include "device/device.h"
 #include "device/gpu_models.h"
-#include "ops/cpu_kernels.h"
+#include "ops/core/cpu_kernels.h"
 
 namespace dashlm {
 

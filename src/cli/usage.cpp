@@ -15,7 +15,7 @@
 #include "config/config.h"
 #include "config/paths.h"
 #include "dist/launch.h"
-#include "ops/cpu_kernels.h"
+#include "ops/core/cpu_kernels.h"
 
 namespace dashlm {
 namespace {

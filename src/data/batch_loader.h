@@ -11,7 +11,7 @@
 
 #include "data/sample_order.h"
 #include "data/token_stream.h"
-#include "ops/cross_entropy.h"  // kIgnoredTarget
+#include "ops/model/cross_entropy.h"  // kIgnoredTarget
 
 namespace dashlm {
 

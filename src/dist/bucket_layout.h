@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/blocks.h"
+#include "ops/blocks/blocks.h"
 
 namespace dashlm {
 

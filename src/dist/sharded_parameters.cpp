@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "ops/convert.h"
+#include "ops/core/convert.h"
 
 namespace dashlm {
 namespace {

@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "model/llama.h"
-#include "ops/attention.h"
-#include "ops/cross_entropy.h"
-#include "ops/embedding.h"
-#include "ops/matmul.h"
-#include "ops/rms_norm.h"
+#include "ops/core/matmul.h"
+#include "ops/model/attention.h"
+#include "ops/model/cross_entropy.h"
+#include "ops/model/embedding.h"
+#include "ops/model/rms_norm.h"
 
 namespace dashlm {
 namespace {

@@ -1,10 +1,10 @@
 #include "model/layer.h"
 
-#include "ops/attention.h"
-#include "ops/matmul.h"
-#include "ops/rms_norm.h"
-#include "ops/rope.h"
-#include "ops/swiglu.h"
+#include "ops/core/matmul.h"
+#include "ops/model/attention.h"
+#include "ops/model/rms_norm.h"
+#include "ops/model/rope.h"
+#include "ops/model/swiglu.h"
 
 namespace dashlm {
 namespace {

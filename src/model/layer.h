@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "model/parameters.h"
-#include "ops/context.h"
-#include "ops/matmul.h"
+#include "ops/core/context.h"
+#include "ops/core/matmul.h"
 
 namespace dashlm {
 

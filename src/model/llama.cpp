@@ -2,9 +2,9 @@
 
 #include <limits>
 
-#include "ops/attention.h"
-#include "ops/embedding.h"
-#include "ops/rope.h"
+#include "ops/model/attention.h"
+#include "ops/model/embedding.h"
+#include "ops/model/rope.h"
 
 namespace dashlm {
 

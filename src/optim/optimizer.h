@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/parameters.h"
-#include "ops/context.h"
+#include "ops/core/context.h"
 #include "optim/blocks/block_layout.h"
 #include "optim/optimizer_config.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "optim/dash_config.h"
+#include "optim/shampoo/config.h"
 
 namespace dashlm {
 

@@ -10,7 +10,7 @@
 #include "base/timer.h"
 #include "device/gpu_models.h"
 #include "dist/ownership.h"
-#include "ops/reduce.h"
+#include "ops/core/reduce.h"
 
 namespace dashlm {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/reduce.h"
+#include "ops/core/reduce.h"
 #include "train/checkpoint.h"
 
 namespace dashlm {

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
-#include "ops/cpu_kernels.h"
+#include "ops/core/cpu_kernels.h"
 #include "train/thread_use.h"
 #include "train/trainer.h"
 

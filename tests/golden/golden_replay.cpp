@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "golden/replay.h"
-#include "ops/cpu_kernels.h"
+#include "ops/core/cpu_kernels.h"
 
 namespace {
 

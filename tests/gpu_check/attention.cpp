@@ -4,8 +4,8 @@
 
 #include "base/random.h"
 #include "gpu_check/report.h"
-#include "ops/attention.h"
-#include "ops/convert.h"
+#include "ops/core/convert.h"
+#include "ops/model/attention.h"
 
 namespace dashlm::gpu_check {
 

@@ -3,9 +3,9 @@
 
 #include "base/random.h"
 #include "gpu_check/report.h"
-#include "ops/convert.h"
-#include "ops/matmul.h"
-#include "ops/stack_linalg.h"
+#include "ops/core/convert.h"
+#include "ops/core/matmul.h"
+#include "ops/stacks/stack_linalg.h"
 
 namespace dashlm::gpu_check {
 namespace {

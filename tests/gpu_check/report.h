@@ -8,7 +8,7 @@
 
 #include "device/device.h"
 #include "device/gpu_models.h"
-#include "ops/precision.h"
+#include "ops/core/precision.h"
 
 namespace dashlm::gpu_check {
 

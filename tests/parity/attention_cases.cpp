@@ -1,7 +1,7 @@
 // Attention: forward, backward, and with a cache.
 #include <fmt/format.h>
 
-#include "ops/attention.h"
+#include "ops/model/attention.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {

@@ -1,8 +1,8 @@
 // Operations on stacks of blocks of the flat parameters.
 #include <fmt/format.h>
 
-#include "ops/adamw.h"
-#include "ops/blocks.h"
+#include "ops/blocks/adamw.h"
+#include "ops/blocks/blocks.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {

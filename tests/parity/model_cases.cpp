@@ -1,13 +1,13 @@
 // Embedding, normalisation, rotation, activation, loss, conversion, sums.
 #include <fmt/format.h>
 
-#include "ops/convert.h"
-#include "ops/cross_entropy.h"
-#include "ops/embedding.h"
-#include "ops/reduce.h"
-#include "ops/rms_norm.h"
-#include "ops/rope.h"
-#include "ops/swiglu.h"
+#include "ops/core/convert.h"
+#include "ops/core/reduce.h"
+#include "ops/model/cross_entropy.h"
+#include "ops/model/embedding.h"
+#include "ops/model/rms_norm.h"
+#include "ops/model/rope.h"
+#include "ops/model/swiglu.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {

@@ -1,8 +1,8 @@
 // Matrix products: plain, over stacks, and the symmetric ones of the inverse roots.
 #include <fmt/format.h>
 
-#include "ops/matmul.h"
-#include "ops/stack_linalg.h"
+#include "ops/core/matmul.h"
+#include "ops/stacks/stack_linalg.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "ops/root_iteration.h"
+#include "ops/roots/root_iteration.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {

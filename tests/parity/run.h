@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "device/device.h"
-#include "ops/context.h"
+#include "ops/core/context.h"
 
 namespace dashlm::parity {
 

@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "ops/stack_linalg.h"
+#include "ops/stacks/stack_linalg.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {

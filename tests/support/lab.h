@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "base/expect_error.h"
 #include "base/random.h"
 #include "device/device.h"
-#include "ops/context.h"
+#include "ops/core/context.h"
+#include "support/expect_error.h"
 #include "tensor/arena.h"
 #include "tensor/bf16.h"
 

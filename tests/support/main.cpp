@@ -1,7 +1,7 @@
 // The main() of tests that compute: GoogleTest's own, on the kernels that the program itself uses.
 #include <gtest/gtest.h>
 
-#include "ops/cpu_kernels.h"
+#include "ops/core/cpu_kernels.h"
 
 int main(int argc, char** argv) {
   dashlm::restart_with_right_kernels(argv);

@@ -1,6 +1,6 @@
 #include "dist/cuda/sum_of_segments.h"
 
-#include "ops/cuda/support.cuh"
+#include "ops/core/cuda/support.cuh"
 
 namespace dashlm::cuda {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "config/schema.h"
 #include "model/parameters.h"
-#include "ops/blocks.h"
+#include "ops/blocks/blocks.h"
 
 namespace dashlm {
 

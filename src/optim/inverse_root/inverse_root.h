@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/context.h"
+#include "ops/core/context.h"
 #include "optim/inverse_root/config.h"
 
 namespace dashlm {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/exact_root.h"
+#include "ops/roots/exact_root.h"
 #include "optim/inverse_root/inverse_root.h"
 
 namespace dashlm {

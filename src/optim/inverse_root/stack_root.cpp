@@ -1,6 +1,6 @@
 #include "optim/inverse_root/stack_root.h"
 
-#include "ops/stack_batches.h"
+#include "ops/stacks/stack_batches.h"
 
 namespace dashlm {
 void StackRoot::compute(Context& context, const RootRequest& request, const RootReports& reports) {

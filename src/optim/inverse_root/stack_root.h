@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "ops/root_iteration.h"
+#include "ops/roots/root_iteration.h"
 #include "optim/inverse_root/inverse_root.h"
 
 namespace dashlm {

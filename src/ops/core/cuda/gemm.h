@@ -1,0 +1,51 @@
+// The one place that talks to cuBLASLt: products of row-major matrices, and of stacks of them.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "device/cuda/cuda_device.h"
+#include "ops/core/precision.h"
+#include "tensor/dtype.h"
+
+namespace dashlm::cuda {
+
+// A stack of row-major matrices: `row_stride` elements from one row to the next, `stride` from one
+// matrix to the next. Elements are float for fp32 and tf32, or else __half or __nv_bfloat16. Tensor
+// cores may drop the low bits of tf32 operands in any way, so callers round them.
+struct GemmOperand {
+  const void* data;
+  int64_t row_stride;
+  int64_t stride;
+  bool transposed = false;
+};
+
+struct GemmShape {
+  int64_t stack, m, n, k;
+  auto operator<=>(const GemmShape&) const = default;
+};
+
+struct GemmScale {
+  float alpha = 1.0f;
+  float beta = 0.0f;  // with 0, the addend is not read
+};
+
+// C and what is added to it, stacks of (m, n) that lie alike in memory, of one type: f32, or that
+// of the operands where it is bf16 or f16. The addend may be C.
+struct GemmResult {
+  void* c;
+  int64_t row_stride;
+  int64_t stride;
+  const void* addend = nullptr;
+  DType type = DType::f32;
+};
+
+// C = alpha · op(A) · op(B) + beta · addend for op(A) (m, k), op(B) (k, n), and C and addend (m,
+// n). Sums in fp32, rounded once. C must not overlap A or B.
+//
+// What cuBLASLt chose for a shape is remembered until the process ends.
+void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
+          const GemmScale& scale, const GemmOperand& a, const GemmOperand& b,
+          const GemmResult& result);
+
+}  // namespace dashlm::cuda

@@ -1,0 +1,64 @@
+#include "ops/core/matmul.h"
+
+#include "ops/core/cpu/run.h"
+#include "ops/core/dispatch.h"
+
+namespace dashlm {
+namespace {
+
+// Checks that the shapes fit; returns the inner dimension.
+int64_t check(const Tensor& c, const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  const int rank = c.rank();
+  if ((rank != 2 && rank != 3) || a.rank() != rank || b.rank() != rank) {
+    fail_runtime("matmul: {}, {} and {} must all have 2 or all have 3 dimensions", c.text(),
+                 a.text(), b.text());
+  }
+  expect_f32_or_bf16("matmul", a, a.shape);
+  expect("matmul", b, b.shape, a.dtype);
+  expect_at_least("matmul", c, c.shape, a.dtype);
+  const int row = rank - 2, col = rank - 1;
+  const int64_t m = a.dim(options.transpose_a ? col : row);
+  const int64_t k = a.dim(options.transpose_a ? row : col);
+  const int64_t n = b.dim(options.transpose_b ? row : col);
+  const bool stacks_agree = rank == 2 || (a.dim(0) == c.dim(0) && b.dim(0) == c.dim(0));
+  if (c.dim(row) != m || c.dim(col) != n || b.dim(options.transpose_b ? col : row) != k ||
+      !stacks_agree) {
+    fail_runtime("matmul: {} = {}{} x {}{}: the shapes do not fit", c.text(), a.text(),
+                 options.transpose_a ? "^T" : "", b.text(), options.transpose_b ? "^T" : "");
+  }
+  return k;
+}
+
+void compute(Context& context, const Tensor& c, const Tensor* addend, const Tensor& a,
+             const Tensor& b, const MatmulOptions& options) {
+  const int64_t k = check(c, a, b, options);
+  context.flops += 2.0 * static_cast<double>(c.elements()) * static_cast<double>(k);
+  DASHLM_CUDA(context, matmul, c, addend, a, b, options);
+  if (addend) {
+    const auto kernel = [&](const Tensor& wide_c, const Tensor& added, const Tensor& wide_a,
+                            const Tensor& wide_b) {
+      cpu::matmul(wide_c, added.f32(), wide_a, wide_b, options);
+    };
+    cpu::run(context, kernel, cpu::writes(c), cpu::reads(*addend), cpu::reads(a), cpu::reads(b));
+  } else {
+    const auto kernel = [&](const Tensor& wide_c, const Tensor& wide_a, const Tensor& wide_b) {
+      cpu::matmul(wide_c, nullptr, wide_a, wide_b, options);
+    };
+    cpu::run(context, kernel, cpu::writes(c), cpu::reads(a), cpu::reads(b));
+  }
+}
+
+}  // namespace
+
+void matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
+            const MatmulOptions& options) {
+  compute(context, c, nullptr, a, b, options);
+}
+
+void matmul_add(Context& context, const Tensor& c, const Tensor& addend, const Tensor& a,
+                const Tensor& b, const MatmulOptions& options) {
+  expect("matmul_add", addend, c.shape, c.dtype);
+  compute(context, c, &addend, a, b, options);
+}
+
+}  // namespace dashlm

@@ -1,0 +1,16 @@
+// Sums over whole f32 tensors, in double precision and in an order that depends on the size alone.
+#pragma once
+
+#include "ops/core/context.h"
+
+namespace dashlm {
+
+// total (1) f64 += the sum of x, or of its squares: the result stays on the device.
+void add_sum(Context& context, const Tensor& total, const Tensor& x);
+void add_sum_of_squares(Context& context, const Tensor& total, const Tensor& x);
+
+// The same to the host, which waits for it.
+double sum(Context& context, const Tensor& x);
+double sum_of_squares(Context& context, const Tensor& x);
+
+}  // namespace dashlm

@@ -1,0 +1,53 @@
+#include "ops/model/embedding.h"
+
+#include <algorithm>
+
+#include "device/cpu/parallel.h"
+#include "ops/core/cpu/kernels.h"
+#include "tensor/bf16.h"
+
+namespace dashlm::cpu {
+namespace {
+constexpr int64_t kTokens = 256;  // rows copied by one item
+constexpr int64_t kColumns = 64;  // columns summed by one item
+
+// Not through a stand-in: the table is large, and few of its rows are read.
+template <class To, class From>
+void copy_rows(const Tensor& out, const Tensor& table, const Tensor& tokens) {
+  const int64_t width = table.dim(1);
+  const int32_t* token = tokens.i32();
+  const From* from = table.as<From>();
+  To* to = out.as<To>();
+  parallel_ranges(tokens.dim(0), kTokens, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const From* row = from + token[i] * width;
+      std::transform(row, row + width, to + i * width, [](From x) { return static_cast<To>(x); });
+    }
+  });
+}
+
+}  // namespace
+
+void embedding(const Tensor& out, const Tensor& table, const Tensor& tokens) {
+  if (table.dtype == DType::f32) return copy_rows<float, float>(out, table, tokens);
+  out.dtype == DType::f32 ? copy_rows<float, Bf16>(out, table, tokens)
+                          : copy_rows<Bf16, Bf16>(out, table, tokens);
+}
+
+// Items are ranges of columns, so that two equal tokens never meet in different threads and the
+// order of the sums is that of the tokens.
+void embedding_backward(const Tensor& d_table, const Tensor& d_out, const Tensor& tokens) {
+  const int64_t width = d_table.dim(1), count = tokens.dim(0);
+  const int32_t* token = tokens.i32();
+  const float* from = d_out.f32();
+  float* to = d_table.f32();
+  parallel_ranges(width, kColumns, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < count; ++i) {
+      float* sum = to + token[i] * width;
+      const float* row = from + i * width;
+      for (int64_t j = begin; j < end; ++j) sum[j] += row[j];
+    }
+  });
+}
+
+}  // namespace dashlm::cpu

@@ -1,0 +1,67 @@
+#include "ops/model/rms_norm.h"
+
+#include <cmath>
+
+#include "device/cpu/parallel.h"
+#include "ops/core/cpu/kernels.h"
+
+namespace dashlm::cpu {
+namespace {
+
+constexpr int64_t kRows = 16;
+constexpr int64_t kColumns = 64;
+
+// Normalises one row; returns 1/rms.
+float normalize_row(float* out, const float* x, const float* weight, int64_t width, float eps) {
+  float squares = 0;
+#pragma omp simd reduction(+ : squares)
+  for (int64_t j = 0; j < width; ++j) squares += x[j] * x[j];
+  const float rstd = 1.0f / std::sqrt(squares / static_cast<float>(width) + eps);
+  for (int64_t j = 0; j < width; ++j) out[j] = x[j] * rstd * weight[j];
+  return rstd;
+}
+
+// With n = x·rstd and g = d_out·weight: d_x = rstd · (g - n · mean(g·n)).
+void normalize_row_backward(float* d_x, const float* d_out, const float* x, const float* weight,
+                            float rstd, int64_t width) {
+  float dot = 0;
+#pragma omp simd reduction(+ : dot)
+  for (int64_t j = 0; j < width; ++j) dot += d_out[j] * weight[j] * x[j];
+  const float mean = dot * rstd * rstd / static_cast<float>(width);
+  for (int64_t j = 0; j < width; ++j) d_x[j] += rstd * (d_out[j] * weight[j] - x[j] * mean);
+}
+
+}  // namespace
+
+void rms_norm(const Tensor& out, const Tensor& rstd, const Tensor& x, const Tensor& weight,
+              float eps) {
+  const int64_t width = x.dim(1);
+  float *o = out.f32(), *r = rstd.f32();
+  const float *in = x.f32(), *w = weight.f32();
+  parallel_ranges(x.dim(0), kRows, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      r[i] = normalize_row(o + i * width, in + i * width, w, width, eps);
+    }
+  });
+}
+
+void rms_norm_backward(const Tensor& d_x, const Tensor& d_weight, const Tensor& d_out,
+                       const Tensor& x, const Tensor& rstd, const Tensor& weight) {
+  const int64_t rows = x.dim(0), width = x.dim(1);
+  float *dx = d_x.f32(), *dw = d_weight.f32();
+  const float *dy = d_out.f32(), *in = x.f32(), *r = rstd.f32(), *w = weight.f32();
+  parallel_ranges(width, kColumns, [&](int64_t begin, int64_t end) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t at = i * width;
+      for (int64_t j = begin; j < end; ++j) dw[j] += dy[at + j] * in[at + j] * r[i];
+    }
+  });
+  parallel_ranges(rows, kRows, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t at = i * width;
+      normalize_row_backward(dx + at, dy + at, in + at, w, r[i], width);
+    }
+  });
+}
+
+}  // namespace dashlm::cpu

@@ -1,0 +1,16 @@
+// Token embedding.
+#pragma once
+
+#include "ops/core/context.h"
+
+namespace dashlm {
+
+// out (N, d) = table (V, d) at tokens (N) i32. Tokens must be in [0, V), which the data reader
+// checks. f32 or bf16, of which `out` may be the wider.
+void embedding(Context& context, const Tensor& out, const Tensor& table, const Tensor& tokens);
+
+// d_table (V, d) f32 += d_out (N, d) f32 or bf16 at tokens (N), added in the order of the tokens.
+void embedding_backward(Context& context, const Tensor& d_table, const Tensor& d_out,
+                        const Tensor& tokens);
+
+}  // namespace dashlm

@@ -1,0 +1,43 @@
+#include "optim/blocks/stack_places.h"
+
+#include <algorithm>
+
+namespace dashlm {
+
+StackPlaces StackPlaces::take(Arena& arena, int64_t count) {
+  return {arena.take("offsets", {count, 2}, DType::i64), arena.take("lr_scale", {count})};
+}
+
+void StackPlaces::fill(Context& context, const BlockLayout& layout, const BlockStack& stack) const {
+  std::vector<int64_t> host_offsets;
+  std::vector<float> host_scale;
+  for (const size_t index : stack.blocks) {
+    const Block& block = layout.blocks()[index];
+    host_offsets.insert(host_offsets.end(), {block.place.offset, block.place.row_stride});
+    host_scale.push_back(static_cast<float>(block.lr_scale));
+  }
+  context.device.upload(offsets.data, host_offsets.data(), offsets.bytes());
+  context.device.upload(lr_scale.data, host_scale.data(), lr_scale.bytes());
+}
+
+Tensor entry_of_stack(const Tensor& tensor, size_t at, const std::string& name) {
+  Tensor entry = tensor.rows(static_cast<int64_t>(at), 1);
+  if (entry.rank() == 3) entry = entry.view({entry.dim(1), entry.dim(2)});
+  entry.name = name;
+  return entry;
+}
+
+void add_block_state(std::vector<Tensor>& state, const std::string& prefix, const Tensor& tensor,
+                     const BlockLayout& layout, const BlockStack& stack) {
+  if (tensor.rank() == 0) return;  // this optimizer keeps no such state
+  for (size_t at = 0; at < stack.blocks.size(); ++at) {
+    state.push_back(entry_of_stack(tensor, at, prefix + layout.blocks()[stack.blocks[at]].name));
+  }
+}
+
+void sort_by_name(std::vector<Tensor>& state) {
+  std::sort(state.begin(), state.end(),
+            [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+}
+
+}  // namespace dashlm

@@ -1,0 +1,316 @@
+#include "optim/shampoo/block_shampoo.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "ops/stacks/stack_batches.h"
+#include "ops/stacks/stack_linalg.h"
+
+namespace dashlm {
+namespace {
+
+StackOptions stack_options(const DashConfig& config) {
+  return {.stacking = config.stacking,
+          .vector_factors = config.vectors == VectorRule::shampoo,
+          .phases = config.stagger ? config.frequency : 1};
+}
+
+// 1 / (1 - beta^t): undoes the pull of an average towards the zero it started from.
+double bias_correction(double beta, int64_t update) {
+  return beta < 1 ? 1.0 / (1.0 - std::pow(beta, static_cast<double>(update))) : 1.0;
+}
+
+// The weight of a new term beside `beta`; beta = 1 means a plain sum.
+float new_weight(double beta) {
+  return static_cast<float>(beta < 1 ? 1.0 - beta : 1.0);
+}
+
+}  // namespace
+
+Dash::Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& weights,
+           const Tensor& gradients, Arena& arena, uint64_t seed)
+    : config_(config),
+      seed_(seed),
+      blocks_(std::move(blocks), stack_options(config)),
+      weights_(weights),
+      gradients_(gradients),
+      inverse_root_(make_inverse_root(config.inverse_root)) {
+  for (const BlockStack& stack : blocks_.stacks()) {
+    const int64_t count = std::ssize(stack.blocks);
+    const Shape shape{count, stack.rows, stack.cols};
+    StackState state;
+    state.places = StackPlaces::take(arena, count);
+    state.ratios = arena.take("ratios", {count});
+    state.mean = arena.take("mean", shape);
+    if (has_variance()) state.variance = arena.take("variance", shape);
+    if (config.momentum > 0) state.velocity = arena.take("velocity", shape);
+    stacks_.push_back(std::move(state));
+  }
+  int64_t reports = 0;
+  for (const FactorStack& stack : blocks_.factor_stacks()) {
+    inverse_root_->check_exponent(exponent_of(stack));
+    const int64_t count = std::ssize(stack.factors);
+    FactorState state;
+    state.factors = arena.take("factors", {count, stack.size, stack.size});
+    state.roots = arena.take("roots", {count, stack.size, stack.size});
+    state.first_report = reports;
+    state.reported.assign(static_cast<size_t>(count), 0);
+    reports += count;
+    for (const Factor& factor : stack.factors) {
+      state.ids.push_back(2 * blocks_.blocks()[factor.block].id + (factor.right ? 1 : 0));
+    }
+    factor_stacks_.push_back(std::move(state));
+  }
+  reports_ = RootReports::take(arena, reports);
+}
+
+// Averages start at zero; a root that was never computed is the identity.
+void Dash::initialize(Context& context) {
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    stacks_[i].places.fill(context, blocks_, blocks_.stacks()[i]);
+    for (const Tensor& tensor : {stacks_[i].mean, stacks_[i].variance, stacks_[i].velocity}) {
+      if (tensor.data) context.device.clear(tensor.data, tensor.bytes());
+    }
+  }
+  for (const FactorState& state : factor_stacks_) {
+    context.device.clear(state.factors.data, state.factors.bytes());
+    identity_plus(context, state.roots, {1.0f}, {0.0f}, state.factors);
+  }
+  reports_.clear(context);
+}
+
+// Named by block.
+std::vector<Tensor> Dash::state() const {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < stacks_.size(); ++i) {
+    const BlockStack& stack = blocks_.stacks()[i];
+    add_block_state(tensors, "mean of ", stacks_[i].mean, blocks_, stack);
+    add_block_state(tensors, "variance of ", stacks_[i].variance, blocks_, stack);
+    add_block_state(tensors, "velocity of ", stacks_[i].velocity, blocks_, stack);
+  }
+  for (size_t i = 0; i < factor_stacks_.size(); ++i) {
+    const FactorState& state = factor_stacks_[i];
+    for (size_t at = 0; at < state.ids.size(); ++at) {
+      const std::string name = blocks_.name_of(blocks_.factor_stacks()[i].factors[at]);
+      tensors.push_back(entry_of_stack(state.factors, at, name));
+      tensors.push_back(entry_of_stack(state.roots, at, "root of " + name));
+      tensors.push_back(entry_of_stack(
+          reports_.failures, static_cast<size_t>(state.first_report) + at, "failures of " + name));
+    }
+  }
+  sort_by_name(tensors);
+  return tensors;
+}
+
+// The host gives all work away before it looks at what became of the roots.
+void Dash::update(Context& context, const UpdateStep& step) {
+  if (context.planning()) return plan_updates(context);
+  stopwatch_.restart();
+  refreshed_.clear();
+  for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, step);
+  {
+    const Stopwatch::Phase phase(stopwatch_, context.device, "roots");
+    refresh_roots(context, step.update);
+  }
+  {
+    const Stopwatch::Phase phase(stopwatch_, context.device, "update");
+    for (size_t i = 0; i < stacks_.size(); ++i) apply(context, i, step);
+  }
+  if (!refreshed_.empty()) check_failures(context);
+}
+
+// Scratch memory is enough for an update before `start`, for the first one with roots and for any
+// later one, whatever it refreshes. FLOPs are those of an update after `start`, on average over the
+// f updates in which every root is refreshed once.
+void Dash::plan_updates(Context& context) {
+  const int64_t first = config_.first_update();
+  for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, {.update = first});
+  plan_refreshes(context);
+  for (size_t i = 0; i < stacks_.size(); ++i) apply(context, i, {.update = first});
+  const double flops = context.flops;
+  for (size_t i = 0; first > 1 && i < stacks_.size(); ++i) {
+    apply(context, i, {.update = first - 1});
+  }
+  for (size_t i = 0; config_.statistics_every > 0 && i < factor_stacks_.size(); ++i) {
+    largest_root_eigenvalues(context, i);
+  }
+  context.flops = flops;
+}
+
+// How a few blocks are shared out to threads may take more scratch memory than many do, so each
+// part that `stagger` refreshes is walked through by itself.
+void Dash::plan_refreshes(Context& context) {
+  const int64_t first = config_.first_update();
+  const double before = context.flops;
+  refresh_all(context, first);
+  const double all = context.flops - before;
+  std::set<int64_t> phases;  // at most one for each block, however large f is
+  for (const Block& block : blocks_.blocks()) {
+    if (config_.stagger) phases.insert(phase_of(block, config_.frequency));
+  }
+  for (const int64_t phase : phases) refresh_phase(context, phase, first);
+  context.flops = before + all / static_cast<double>(config_.frequency);
+}
+
+UpdateTimes Dash::times() const {
+  return {.pack = stopwatch_.milliseconds("pack"),
+          .factors = stopwatch_.milliseconds("factors"),
+          .roots = stopwatch_.milliseconds("roots"),
+          .update = stopwatch_.milliseconds("update")};
+}
+
+template <class Body>
+void Dash::for_batches(const Context& context, const BlockStack& stack, const Body& body) const {
+  const int64_t count = std::ssize(stack.blocks);
+  const int64_t batch = blocks_at_a_time(context, stack.rows * stack.cols);
+  for (int64_t begin = 0; begin < count; begin += batch)
+    body(begin, std::min(batch, count - begin));
+}
+
+// Gradients into factors and averages.
+void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
+  const BlockStack& shape = blocks_.stacks()[stack];
+  const StackState& state = stacks_[stack];
+  const auto beta_factors = static_cast<float>(config_.beta_factors);
+  const auto update_side = [&](const FactorRange& range, FactorSide side, int64_t begin,
+                               const Tensor& gradient) {
+    if (range.count == 0) return;
+    const Tensor& factors = factor_stacks_[range.stack].factors;
+    update_factors(context, factors.rows(range.first + begin, gradient.dim(0)), gradient, side,
+                   beta_factors, new_weight(config_.beta_factors), config_.product_precision());
+  };
+  for_batches(context, shape, [&](int64_t begin, int64_t count) {
+    const ArenaScope scope(context.scratch);
+    const Tensor gradient = context.scratch.take("gradient", {count, shape.rows, shape.cols});
+    {
+      const Stopwatch::Phase phase(stopwatch_, context.device, "pack");
+      pack_blocks(context, gradient, gradients_, state.places.offsets.rows(begin, count),
+                  static_cast<float>(step.gradient_scale));
+    }
+    const Stopwatch::Phase phase(stopwatch_, context.device, "factors");
+    update_side(shape.left, FactorSide::left, begin, gradient);
+    update_side(shape.right, FactorSide::right, begin, gradient);
+    update_average(context, state.mean.rows(begin, count), gradient,
+                   static_cast<float>(config_.beta_g), new_weight(config_.beta_g));
+    if (has_variance()) {
+      const double beta = config_.grafting == Grafting::adam ? config_.beta_graft : 1.0;
+      update_square_average(context, state.variance.rows(begin, count), gradient,
+                            static_cast<float>(beta), new_weight(beta));
+    }
+  });
+}
+
+// All roots at the first preconditioned update; later every f updates, or a part at each of them.
+void Dash::refresh_roots(Context& context, int64_t update) {
+  const int64_t first = config_.first_update(), frequency = config_.frequency;
+  if (update == first) {
+    refresh_all(context, update);
+  } else if (update > first && (config_.stagger || update % frequency == 0)) {
+    refresh_phase(context, config_.stagger ? update % frequency : 0, update);
+  }
+}
+
+void Dash::refresh_all(Context& context, int64_t update) {
+  for (size_t i = 0; i < factor_stacks_.size(); ++i) {
+    refresh(context, {i, 0, std::ssize(factor_stacks_[i].ids)}, update);
+  }
+}
+
+void Dash::refresh_phase(Context& context, int64_t phase, int64_t update) {
+  for (const FactorRange& range : blocks_.factors_of_phase(phase)) refresh(context, range, update);
+}
+
+void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {
+  FactorState& state = factor_stacks_[range.stack];
+  const auto first = static_cast<size_t>(range.first), count = static_cast<size_t>(range.count);
+  if (!context.planning()) std::fill_n(state.reported.begin() + range.first, range.count, 1);
+  const Tensor factors = state.factors.rows(range.first, range.count);
+  const Tensor roots = state.roots.rows(range.first, range.count);
+  inverse_root_->compute(
+      context,
+      {.factors = factors,
+       .roots = roots,
+       .exponent = exponent_of(blocks_.factor_stacks()[range.stack]),
+       .factor_scale =
+           config_.factor_bias_correction ? bias_correction(config_.beta_factors, update) : 1.0,
+       .block_ids = std::span(state.ids).subspan(first, count),
+       .seed = seed_,
+       .step = update},
+      reports_.rows(state.first_report + range.first, range.count));
+  refreshed_.push_back(range);
+}
+
+// Waits for the device.
+void Dash::check_failures(Context& context) {
+  std::vector<int32_t> failures(static_cast<size_t>(reports_.failures.elements()));
+  context.device.download(failures.data(), reports_.failures.data, reports_.failures.bytes());
+  for (const FactorRange& range : refreshed_) {
+    const int64_t first = factor_stacks_[range.stack].first_report;
+    for (int64_t at = range.first; at < range.first + range.count; ++at) {
+      const int32_t in_a_row = failures[static_cast<size_t>(first + at)];
+      if (in_a_row == 0) continue;
+      const FactorStack& stack = blocks_.factor_stacks()[range.stack];
+      const std::string name = blocks_.name_of(stack.factors[static_cast<size_t>(at)]);
+      spdlog::warn("{}: no inverse root; its previous one is kept ({} in a row)", name, in_a_row);
+      if (in_a_row >= config_.max_failures) {
+        throw Error(ExitCode::diverged,
+                    fmt::format("{}: its inverse root failed {} times in a row; lower train.lr, or "
+                                "raise optimizer.inverse_root.ridge",
+                                name, in_a_row));
+      }
+    }
+  }
+}
+
+// Directions from averages and roots; weights along them.
+void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
+  const BlockStack& shape = blocks_.stacks()[stack];
+  const StackState& state = stacks_[stack];
+  const bool preconditioned = shape.left.count > 0 && step.update >= config_.first_update();
+  const double decay = shape.vector && !config_.decay_vectors ? 0.0 : config_.weight_decay;
+  const double variance_correction =
+      config_.grafting == Grafting::adam ? bias_correction(config_.beta_graft, step.update) : 1.0;
+  const MatmulPrecision precision = config_.product_precision();
+  const BlockUpdate rule{
+      .preconditioned = preconditioned,
+      .lr = static_cast<float>(step.lr),
+      .weight_decay = static_cast<float>(decay),
+      .grafting = config_.grafting,
+      .graft_eps = static_cast<float>(config_.graft_eps),
+      .mean_correction = static_cast<float>(bias_correction(config_.beta_g, step.update)),
+      .variance_correction = static_cast<float>(variance_correction),
+      .momentum = static_cast<float>(config_.momentum),
+      .nesterov = config_.nesterov,
+      .decay_in_momentum = config_.decay_in_momentum};
+  for_batches(context, shape, [&](int64_t begin, int64_t count) {
+    const ArenaScope scope(context.scratch);
+    const auto part = [&](const Tensor& tensor) {
+      return tensor.rank() == 0 ? Tensor{} : tensor.rows(begin, count);
+    };
+    const auto roots = [&](const FactorRange& range) {
+      return factor_stacks_[range.stack].roots.rows(range.first + begin, count);
+    };
+    const Tensor mean = part(state.mean), variance = part(state.variance);
+    const Tensor velocity = part(state.velocity), lr_scale = part(state.places.lr_scale);
+    const Tensor direction = context.scratch.take("direction", mean.shape);
+    if (preconditioned && shape.right.count > 0) {
+      const Tensor left = context.scratch.take("left", mean.shape);
+      multiply_blocks(context, left, roots(shape.left), mean, precision);
+      multiply_blocks(context, direction, left, roots(shape.right), precision);
+    } else if (preconditioned) {
+      multiply_blocks(context, direction, roots(shape.left), mean, precision);
+    }
+    apply_block_update(context, weights_, part(state.places.offsets),
+                       {.direction = direction,
+                        .mean = mean,
+                        .lr_scale = lr_scale,
+                        .variance = has_variance() ? &variance : nullptr,
+                        .velocity = config_.momentum > 0 ? &velocity : nullptr},
+                       rule, part(state.ratios));
+  });
+}
+
+}  // namespace dashlm

@@ -1,0 +1,96 @@
+// Configuration of the block-Shampoo optimizers, `dash` and `shampoo`.
+//
+// Both are one implementation (dash.h). The type only chooses defaults, so every difference between
+// the two is an option named here:
+//
+//                              dash               shampoo (Distributed Shampoo)
+//   stacking                   rank               block
+//   factor_bias_correction     false              true
+//   start                      1                  frequency
+//   decay_vectors              false              true
+//   decay_in_momentum          false              true
+//   inverse_root.type          newton_db          evd
+//   inverse_root.double_ridge  true (if evd)      false
+//
+// Symbols of REFERENCE and the paper: B block_size, βG beta_g, βLR beta_factors, βgr beta_graft,
+// ε_graft graft_eps, f frequency, μ momentum.
+#pragma once
+
+#include "ops/blocks/blocks.h"
+#include "optim/blocks/block_layout.h"
+#include "optim/inverse_root/inverse_root.h"
+
+namespace dashlm {
+
+// Bounds of configuration values. An average that forgets nothing has no bias correction; without
+// any epsilon a weight that never had a gradient would get 0/0.
+constexpr double kBelowOne = 1.0 - 1e-6;
+constexpr double kTiny = 1e-30;
+
+// What vectors (norm weights) are updated by.
+enum class VectorRule {
+  adamw,    // the grafting rule's own update, AdamW with grafting "adam"
+  shampoo,  // one-sided preconditioning of (B, 1) blocks, as published
+};
+
+template <>
+struct EnumNames<VectorRule> {
+  static constexpr std::pair<VectorRule, const char*> names[] = {
+      {VectorRule::adamw, "adamw"},
+      {VectorRule::shampoo, "shampoo"},
+  };
+};
+
+// In what precision matrix products take their operands, see ops/core/precision.h. Not in fp16,
+// which has no number between 0 and 6e-8: elements of gradients are often smaller than that, and
+// even small ones that are not lose most of their digits.
+enum class BlockPrecision { fp32, tf32, bf16 };
+
+template <>
+struct EnumNames<BlockPrecision> {
+  static constexpr std::pair<BlockPrecision, const char*> names[] = {
+      {BlockPrecision::fp32, "fp32"},
+      {BlockPrecision::tf32, "tf32"},
+      {BlockPrecision::bf16, "bf16"},
+  };
+};
+
+struct DashConfig {
+  int64_t block_size = 1024;
+  Stacking stacking = Stacking::rank;
+  bool split_qkv = false;
+  BlockPrecision matmul = BlockPrecision::fp32;  // of G·Gᵀ, Gᵀ·G and L̄·M̃·R̄
+  InverseRootConfig inverse_root;
+  double exponent = 0.25;
+  // AdamW by default: a norm of d weights would need factors of 8·B bytes a weight and as many
+  // roots as a whole B×B block, for a vector whose entries hardly correlate.
+  VectorRule vectors = VectorRule::adamw;
+  double vector_exponent = 0.5;
+  double beta_g = 0.9;
+  double beta_factors = 0.95;
+  bool factor_bias_correction = false;
+  Grafting grafting = Grafting::adam;
+  double beta_graft = 0.95;
+  double graft_eps = 1e-8;
+  int64_t frequency = 1;
+  int64_t start = 1;
+  bool stagger = false;
+  double momentum = 0.0;
+  bool nesterov = false;
+  double weight_decay = 0.0;
+  bool decay_vectors = false;
+  bool decay_in_momentum = false;
+  int64_t max_failures = 20;
+  int64_t statistics_every = 0;
+
+  static DashConfig shampoo_defaults();
+  // The first update that is preconditioned.
+  int64_t first_update() const { return start < 0 ? frequency : start; }
+  MatmulPrecision product_precision() const;
+  // Sentences about values that do not do what one might expect.
+  std::vector<std::string> warnings() const;
+
+  void describe(Schema& schema);
+};
+
+}  // namespace dashlm
