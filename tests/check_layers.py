@@ -14,7 +14,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ["base", "config", "device", "tensor", "ops", "io", "dist", "data", "model", "optim",
+LAYERS = ["base", "config", "device", "tensor", "ops", "io", "dist", "optim", "data", "model",
           "train", "cli"]
 # The rooms of src/ops: each includes only itself and those before it.
 ROOMS = {"ops": ["core", "model", "stacks", "blocks", "roots"]}

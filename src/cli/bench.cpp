@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "dist/launch.h"
 #include "ops/core/peak.h"
+#include "optim/shampoo/config.h"
 #include "train/engine.h"
 #include "train/peak_share.h"
 #include "train/thread_use.h"
@@ -191,8 +192,8 @@ double median(std::vector<double> values) {
 }
 
 bool decomposes(const OptimizerConfig& config) {
-  return config.type != OptimizerType::adamw &&
-         config.dash.inverse_root.type() == InverseRootType::evd;
+  const auto* shampoo = config.as<BlockShampooConfig>();
+  return shampoo && shampoo->inverse_root.type() == InverseRootType::evd;
 }
 
 Json described_machine(const std::string& device) {

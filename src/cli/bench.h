@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "config/config.h"
+#include "optim/inverse_root/config.h"
 #include "optim/optimizer_config.h"
 
 namespace dashlm {

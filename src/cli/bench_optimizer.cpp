@@ -9,6 +9,7 @@
 #include "dist/launch.h"
 #include "ops/core/cpu_kernels.h"
 #include "ops/core/peak.h"
+#include "optim/shampoo/config.h"
 #include "train/engine.h"
 #include "train/thread_use.h"
 #include "train/update_measure.h"
@@ -32,8 +33,21 @@ void fill_gradients(Engine& engine) {
   }
 }
 
+const BlockShampooConfig& shampoo_of(const OptimizerConfig& config) {
+  return config.get<BlockShampooConfig>();
+}
+
+// Also of groups, which share an optimizer with the others as long as their settings are the same.
+void set_stacking(OptimizerConfig& config, Stacking stacking) {
+  const auto set = [&](OptimizerChoice& choice) {
+    if (auto* shampoo = choice.settings.as<BlockShampooConfig>()) shampoo->stacking = stacking;
+  };
+  set(config.main);
+  for (ParameterGroup& group : config.groups) set(group.optimizer);
+}
+
 // That of most products of an update.
-MatmulPrecision peak_precision(const DashConfig& config) {
+MatmulPrecision peak_precision(const BlockShampooConfig& config) {
   const auto of_method = [&](const auto& method) {
     if constexpr (requires { method.matmul; }) return method.matmul;
     return config.product_precision();
@@ -45,7 +59,7 @@ MatmulPrecision peak_precision(const DashConfig& config) {
 UpdateMeasure measured_update(Engine& engine, const OptimizerConfig& config, int64_t update) {
   UpdateMeasure measure;
   if (!decomposes(config)) {
-    measure.machine = measure_matmul_peak(engine.device(), peak_precision(config.dash), 2);
+    measure.machine = measure_matmul_peak(engine.device(), peak_precision(shampoo_of(config)), 2);
   }
   const double flops_before = engine.flops();
   engine.communicator().barrier();  // ranks that share a machine are busy at the same time
@@ -62,7 +76,7 @@ UpdateCycle measured_cycle(Device& device, Communicator& ranks, const RunConfig&
   Engine engine(device, config, ranks);
   engine.allocate();
   fill_gradients(engine);
-  const DashConfig& dash = config.optimizer.dash;
+  const BlockShampooConfig& dash = shampoo_of(config.optimizer);
   const int64_t first = dash.first_update();
   std::vector<UpdateMeasure> own;
   for (int64_t update = first; update <= first + cycles * dash.frequency; ++update) {
@@ -74,7 +88,7 @@ UpdateCycle measured_cycle(Device& device, Communicator& ranks, const RunConfig&
 
 Json line_of(const RunConfig& config, const UpdateCycle& cycle) {
   const UpdateMeasure& mean = cycle.mean;
-  const DashConfig& dash = config.optimizer.dash;
+  const BlockShampooConfig& dash = shampoo_of(config.optimizer);
   const bool counted = !decomposes(config.optimizer);
   return {{"stacking", enum_name(dash.stacking)},
           {"frequency", dash.frequency},
@@ -124,17 +138,17 @@ void print_line(const Json& line) {
 int bench_optimizer_on_rank(const BenchOptions& options, Communicator& communicator) {
   const bool speaks = communicator.rank() == 0;
   RunConfig config = options.config.load(/*log_warnings=*/speaks);
-  require(config.optimizer.type != OptimizerType::adamw,
-          "{}: optimizer.type is \"adamw\", which has no phases; use `dashlm bench step`",
-          options.config.path);
+  require(config.optimizer.as<BlockShampooConfig>(),
+          "{}: optimizer.type is \"{}\", which has no phases; use `dashlm bench step`",
+          options.config.path, config.optimizer.type());
   const auto device =
       open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
   const auto ranks = for_device(communicator, *device);
   warn_of_crowded_threads(*ranks, *device);
   if (speaks) print_machine(*device, ranks->size(), options.json);
-  if (speaks && !options.json) print_head(config.optimizer.dash.frequency);
+  if (speaks && !options.json) print_head(shampoo_of(config.optimizer).frequency);
   for (const auto& [stacking, name] : EnumNames<Stacking>::names) {
-    config.optimizer.dash.stacking = stacking;
+    set_stacking(config.optimizer, stacking);
     const Json line = line_of(config, measured_cycle(*device, *ranks, config, options.steps));
     if (!speaks) continue;
     if (options.json) {

@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "optim/shampoo/config.h"
 
 namespace dashlm {
 namespace {
@@ -19,9 +20,9 @@ void print_alternatives(TableStyle style) {
               << (style == TableStyle::markdown ? "\n" : "")
               << config_table([&](Schema& s) { value.describe(s); }, style);
   };
-  for (const auto& [type, name] : EnumNames<OptimizerType>::names) {
-    if (type == OptimizerType::adamw) continue;
-    print(fmt::format("\"optimizer\": {{\"type\": \"{}\"}}", name), OptimizerConfig(type));
+  for (const std::string& type : optimizer_types()) {
+    if (type == OptimizerConfig().type()) continue;
+    print(fmt::format("\"optimizer\": {{\"type\": \"{}\"}}", type), OptimizerConfig(type));
   }
   const auto print_root = [&](const char* name, InverseRootConfig::Method method) {
     InverseRootConfig root;

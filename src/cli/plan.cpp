@@ -21,9 +21,9 @@ struct Options {
   bool json = false;
 };
 
-// By name, as patterns of optimizer.lr_scale match them.
+// By name, as patterns of optimizer.groups match them.
 Json parameters_json(const RunConfig& config, const ParameterLayout& layout) {
-  const std::vector<double> scales = lr_multipliers(layout, config.optimizer.lr_scale);
+  const std::vector<double> scales = lr_multipliers(config.optimizer, layout);
   Json list = Json::array();
   for (size_t i = 0; i < scales.size(); ++i) {
     const Parameter& parameter = layout.parameters()[i];
@@ -141,7 +141,7 @@ void add_plan_command(CLI::App& app) {
                    "GB/s from each GPU to other nodes; default: what is usual for the GPU")
       ->check(number_above(0));
   command->add_flag("--parameters", options->parameters,
-                    "name every parameter, as optimizer.lr_scale matches them");
+                    "name every parameter, as optimizer.groups matches them");
   command->add_flag("--json", options->json, "as JSON");
   command->callback([options] { plan(*options); });
 }

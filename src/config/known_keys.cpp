@@ -21,7 +21,7 @@ class Explorer final : public Schema {
   void field(const char* key, std::string&, const char*) override { note(key); }
   void field(const char* key, std::vector<std::string>&, const char*) override { note(key); }
 
- protected:
+  void former(const char* key, std::vector<std::string>&) override { note(key); }
   void choice(const char* key, const std::vector<std::string>& names, size_t& index,
               const char*) override {
     note(key);
@@ -31,11 +31,20 @@ class Explorer final : public Schema {
     if (const auto given = types_.find(path); given != types_.end()) index = given->second;
     levels_.back().type = names[index];
   }
+
+ protected:
   void open(const char* key, const char*) override {
     note(key);
     levels_.push_back({levels_.back().prefix + key + ".", ""});
   }
   void close() override { levels_.pop_back(); }
+  std::optional<size_t> open_list(const char* key, size_t, const char*) override {
+    note(key);
+    list_ = levels_.back().prefix + key;
+    return 1;
+  }
+  void open_item() override { levels_.push_back({list_ + "[].", ""}); }
+  void close_list() override {}
 
  private:
   struct Level {
@@ -54,6 +63,7 @@ class Explorer final : public Schema {
   KnownKeys& known_;
   std::map<std::string, std::vector<std::string>> selectors_;
   std::vector<Level> levels_ = {{"", ""}};
+  std::string list_;  // the path of the last one
 };
 
 std::string last_part(const std::string& path) {

@@ -11,7 +11,7 @@
 namespace dashlm {
 
 // By dotted path: the types of the enclosing object that have the key; none if all have it.
-//   {"train.lr": {}, "optimizer.beta2": {"adamw"}}
+//   {"train.lr": {}, "optimizer.beta2": {"adamw"}, "optimizer.groups[].match": {}}
 using KnownKeys = std::map<std::string, std::vector<std::string>>;
 
 // `describe_new` must describe a struct of its own each time it is called.

@@ -149,8 +149,8 @@ const Origin& ConfigLayers::origin_of(std::string path) const {
   while (true) {
     if (const auto found = origins.find(path); found != origins.end()) return found->second;
     if (path.empty()) return nowhere;
-    const size_t dot = path.rfind('.');
-    path.resize(dot == std::string::npos ? 0 : dot);
+    const size_t part = path.find_last_of(".[");  // of "a.list[0].key"
+    path.resize(part == std::string::npos ? 0 : part);
   }
 }
 

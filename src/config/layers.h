@@ -27,7 +27,7 @@ struct Origin {
 
 struct ConfigLayers {
   Json json = Json::object();
-  std::map<std::string, Origin> origins;  // of keys by dotted path; "" is the whole
+  std::map<std::string, Origin> origins;  // of keys by path, "a.list[0].key"; "" is the whole
   std::vector<std::string> notes;         // sentences about keys that were dropped
   int layers = 0;
 

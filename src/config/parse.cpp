@@ -58,16 +58,34 @@ class KeyLines {
   void accept(Json::parse_event_t event, const Json& value, Position& position) {
     using Event = Json::parse_event_t;
     if (!lines_) return;
-    if (event == Event::object_start) path_.emplace_back();
-    if (event == Event::object_end) path_.pop_back();
+    if (event == Event::object_end || event == Event::array_end) path_.pop_back();
+    if (event == Event::object_start && !path_.empty()) path_.back().items += 1;
+    if (event == Event::object_start || event == Event::array_start) {
+      path_.push_back({.list = event == Event::array_start});
+    }
     if (event != Event::key) return;
-    path_.back() = value.get<std::string>();
-    (*lines_)[fmt::format("{}", fmt::join(path_, "."))] = position.line();
+    path_.back().key = value.get<std::string>();
+    (*lines_)[path()] = position.line();
   }
 
  private:
+  struct Level {
+    bool list = false;
+    std::string key = {};  // of an object
+    int64_t items = 0;     // objects of a list so far
+  };
+
+  // "a.list[0].key"
+  std::string path() const {
+    std::string text;
+    for (const Level& level : path_) {
+      text += level.list ? fmt::format("[{}]", level.items - 1) : "." + level.key;
+    }
+    return text.substr(1);
+  }
+
   std::map<std::string, int64_t>* lines_;
-  std::vector<std::string> path_;
+  std::vector<Level> path_;
 };
 
 // 1e-400 is read as 0, which it is not.

@@ -83,19 +83,6 @@ class Reader final : public Schema {
     for (std::string& item : value) resolve(key, item, true);
   }
 
-  // Throws for the first of the keys that nobody asked for, unless it may be dropped.
-  void finish() {
-    note_unknown();
-    if (unknown_.empty()) return;
-    KnownKeys known;
-    if (describe_new_) known = known_keys(*describe_new_);
-    for (const std::string& path : known_) known.try_emplace(path);
-    for (const Unknown& key : unknown_) {
-      if (!drop(key, known)) fail_unknown(key, known);
-    }
-  }
-
- protected:
   void choice(const char* key, const std::vector<std::string>& names, size_t& index,
               const char*) override {
     const Json* json = find(key);
@@ -112,6 +99,21 @@ class Reader final : public Schema {
     if (key == std::string("type")) levels_.back().type = text;
   }
 
+  void former(const char* key, std::vector<std::string>& value) override { field(key, value, ""); }
+
+  // Throws for the first of the keys that nobody asked for, unless it may be dropped.
+  void finish() {
+    note_unknown();
+    if (unknown_.empty()) return;
+    KnownKeys known;
+    if (describe_new_) known = known_keys(*describe_new_);
+    for (const std::string& path : known_) known.try_emplace(path);
+    for (const Unknown& key : unknown_) {
+      if (!drop(key, known)) fail_unknown(key, known);
+    }
+  }
+
+ protected:
   void open(const char* key, const char*) override {
     static const Json empty = Json::object();
     const Json* json = find(key);
@@ -124,7 +126,32 @@ class Reader final : public Schema {
     levels_.pop_back();
   }
 
+  std::optional<size_t> open_list(const char* key, size_t, const char*) override {
+    const Json* json = find(key);
+    if (json && !json->is_array()) wrong_type(key, "a list of objects", *json);
+    lists_.push_back({json, path_of(key), 0});
+    if (!json) return {};
+    return json->size();
+  }
+
+  void open_item() override {
+    static const Json empty = Json::object();
+    List& list = lists_.back();
+    const std::string path = fmt::format("{}[{}]", list.path, list.next);
+    const Json* json = list.json ? &list.json->at(list.next++) : &empty;
+    require(json->is_object(), "{}: \"{}\" must be an object, not {}",
+            layers_.origin_of(path).where(), path, json->dump());
+    levels_.push_back({json, path + ".", {}, ""});
+  }
+
+  void close_list() override { lists_.pop_back(); }
+
  private:
+  struct List {
+    const Json* json;  // null: not given
+    std::string path;
+    size_t next;
+  };
   struct Level {
     const Json* json;
     std::string prefix;
@@ -218,6 +245,7 @@ class Reader final : public Schema {
   ConfigLayers& layers_;
   const Describe* describe_new_;
   std::vector<Level> levels_;
+  std::vector<List> lists_;  // those that are open
   std::vector<std::string> known_;
   std::vector<Unknown> unknown_;
 };

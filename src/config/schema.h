@@ -12,7 +12,7 @@
 //     }
 //   };
 //
-// and every use of it is a Schema: read_config() (config.h) fills the fields from JSON,
+// and every use of it is a Schema: read_config() (read.cpp) fills the fields from JSON,
 // write_config() makes JSON of them, config_table() lists them for people.
 #pragma once
 
@@ -79,6 +79,27 @@ class Schema {
     value = EnumNames<E>::names[index].first;
   }
 
+  // One of `names`; `index` is the current choice and receives the new one.
+  virtual void choice(const char* key, const std::vector<std::string>& names, size_t& index,
+                      const char* help) = 0;
+
+  // A key of older versions, which is read but neither written nor documented.
+  virtual void former(const char*, std::vector<std::string>&) {}
+
+  // A list of objects; each of a list that is read starts out as `standard`.
+  template <class S>
+  void list(const char* key, std::vector<S>& items, const S& standard, const char* help) {
+    if (const std::optional<size_t> count = open_list(key, items.size(), help)) {
+      items.assign(*count, standard);
+    }
+    for (S& item : items) {
+      open_item();
+      item.describe(*this);
+      close();
+    }
+    close_list();
+  }
+
   // A nested object.
   template <class S>
   void section(const char* key, S& value, const char* help) {
@@ -88,11 +109,12 @@ class Schema {
   }
 
  protected:
-  // One of `names`; `index` is the current choice and receives the new one.
-  virtual void choice(const char* key, const std::vector<std::string>& names, size_t& index,
-                      const char* help) = 0;
   virtual void open(const char* key, const char* help) = 0;
   virtual void close() = 0;
+  // The number of items to read; none where the list stays as it is, with `count` items.
+  virtual std::optional<size_t> open_list(const char* key, size_t count, const char* help) = 0;
+  virtual void open_item() = 0;  // closed by close()
+  virtual void close_list() = 0;
 };
 
 }  // namespace dashlm

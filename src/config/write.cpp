@@ -23,19 +23,31 @@ class Writer final : public Schema {
     put(key, value);
   }
 
-  Json take() { return std::move(root_); }
-
- protected:
   void choice(const char* key, const std::vector<std::string>& names, size_t& index,
               const char*) override {
     put(key, names[index]);
   }
+
+  Json take() { return std::move(root_); }
+
+ protected:
   void open(const char* key, const char*) override {
     Json& child = (*stack_.back())[key];
     child = Json::object();
     stack_.push_back(&child);
   }
   void close() override { stack_.pop_back(); }
+  std::optional<size_t> open_list(const char* key, size_t, const char*) override {
+    Json& list = (*stack_.back())[key];
+    list = Json::array();
+    stack_.push_back(&list);
+    return {};
+  }
+  void open_item() override {
+    stack_.back()->push_back(Json::object());
+    stack_.push_back(&stack_.back()->back());
+  }
+  void close_list() override { stack_.pop_back(); }
 
  private:
   template <class T>
@@ -76,6 +88,11 @@ class Documenter final : public Schema {
     add(key, "path or list", Json(value).dump(), help);
   }
 
+  void choice(const char* key, const std::vector<std::string>& names, size_t& index,
+              const char* help) override {
+    add(key, fmt::format("{}", fmt::join(names, ", ")), '"' + names[index] + '"', help);
+  }
+
   // The keys of each section before the sections in it, under whose headings they would stand else.
   std::vector<Row> rows() const {
     std::vector<Row> all;
@@ -86,16 +103,19 @@ class Documenter final : public Schema {
   }
 
  protected:
-  void choice(const char* key, const std::vector<std::string>& names, size_t& index,
-              const char* help) override {
-    add(key, fmt::format("{}", fmt::join(names, ", ")), '"' + names[index] + '"', help);
-  }
   void open(const char* key, const char* help) override {
     const std::string path = sections_[open_.back()].prefix + key;
     open_.push_back(sections_.size());
     sections_.push_back({path + ".", {{path, "", "", help}}});
   }
   void close() override { open_.pop_back(); }
+  // The help says what the objects hold.
+  std::optional<size_t> open_list(const char* key, size_t, const char* help) override {
+    add(key, "list of objects", "[]", help);
+    return 0;
+  }
+  void open_item() override {}
+  void close_list() override {}
 
  private:
   void add(const char* key, std::string type, std::string standard, const char* help) {

@@ -8,15 +8,22 @@
 
 namespace dashlm {
 
-ParameterLayout::ParameterLayout(const ModelConfig& config) : model_(config) {
+ParameterLayout llama_parameters(const ModelConfig& config) {
   const int64_t d = config.d_model, f = config.d_ff, v = config.vocab_size;
+  const int64_t query = config.n_head * config.head_dim(),
+                key = config.n_kv_head * config.head_dim();
   const double std = config.init_std;
   const double residual_std = std / std::sqrt(2.0 * static_cast<double>(config.n_layer));
+  std::vector<Parameter> all;
+  const auto add = [&](const std::string& name, Shape shape, double init_std,
+                       std::vector<RowGroup> row_groups = {}) {
+    all.push_back({name, shape, 0, init_std, std::move(row_groups)});
+  };
   add("embed", {v, d}, std);
   for (int64_t i = 0; i < config.n_layer; ++i) {
     const std::string layer = fmt::format("layer{}.", i);
     add(layer + "attn_norm", {d}, 0);
-    add(layer + "qkv", {config.qkv_width(), d}, std);
+    add(layer + "qkv", {config.qkv_width(), d}, std, {{".q", query}, {".k", key}, {".v", key}});
     add(layer + "attn_out", {d, d}, residual_std);
     add(layer + "mlp_norm", {d}, 0);
     add(layer + "gate", {f, d}, std);
@@ -25,21 +32,7 @@ ParameterLayout::ParameterLayout(const ModelConfig& config) : model_(config) {
   }
   add("final_norm", {d}, 0);
   if (!config.tie_embeddings) add("lm_head", {v, d}, std);
-}
-
-ParameterLayout::ParameterLayout(const std::vector<Parameter>& parameters) {
-  for (const Parameter& p : parameters) add(p.name, p.shape, p.init_std);
-}
-
-void ParameterLayout::add(const std::string& name, Shape shape, double init_std) {
-  parameters_.push_back({name, shape, elements_, init_std});
-  elements_ += shape.elements();
-}
-
-Tensor ParameterLayout::view(const Tensor& flat, const Parameter& parameter) {
-  Tensor tensor = flat.rows(parameter.offset, parameter.elements()).view(parameter.shape);
-  tensor.name = parameter.name;
-  return tensor;
+  return ParameterLayout(std::move(all));
 }
 
 LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,

@@ -1,47 +1,18 @@
-// The parameters of a Llama: their names, shapes and places in one flat allocation, and the typed
-// views that the model computes with.
+// The parameters of a Llama, and the typed views that the model computes with.
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "model/model_config.h"
-#include "tensor/tensor.h"
+#include "tensor/parameter_layout.h"
 
 namespace dashlm {
 
-// Names: embed, layerI.attn_norm, layerI.qkv, layerI.attn_out, layerI.mlp_norm, layerI.gate,
-// layerI.up, layerI.down, final_norm, lm_head (absent when tied). Matrices are (out, in).
-struct Parameter {
-  std::string name;
-  Shape shape;
-  int64_t offset = 0;   // elements from the start of the flat allocation
-  double init_std = 0;  // matrices: of a normal distribution; vectors start as ones
-
-  int64_t elements() const { return shape.elements(); }
-  bool is_matrix() const { return shape.rank() == 2; }
-};
-
-class ParameterLayout {
- public:
-  explicit ParameterLayout(const ModelConfig& config);
-  // Any parameters, in this order; their offsets are set.
-  explicit ParameterLayout(const std::vector<Parameter>& parameters);
-
-  const ModelConfig& model() const { return model_; }
-  const std::vector<Parameter>& parameters() const { return parameters_; }
-  int64_t elements() const { return elements_; }
-  // The part of `flat` (elements()) that belongs to `parameter`, in its shape.
-  static Tensor view(const Tensor& flat, const Parameter& parameter);
-
- private:
-  void add(const std::string& name, Shape shape, double init_std);
-
-  ModelConfig model_;
-  std::vector<Parameter> parameters_;
-  int64_t elements_ = 0;
-};
+// The parameters of a Llama. Names: embed, layerI.attn_norm, layerI.qkv, layerI.attn_out,
+// layerI.mlp_norm, layerI.gate, layerI.up, layerI.down, final_norm, lm_head (absent when tied).
+// The rows of qkv are those of .q, .k and .v.
+ParameterLayout llama_parameters(const ModelConfig& config);
 
 // Views into one flat allocation, of weights or of gradients alike.
 struct LayerTensors {

@@ -1,15 +1,19 @@
-// The interface of optimizers.
+// The interface of optimizers: how a step uses one, and what its settings must offer.
+//
+// An optimizer is a folder with two structs: its settings, which a config's "optimizer" section
+// fills, and a class derived from Optimizer, which the settings make. One line in registry.cpp
+// gives the pair a name; register_optimizer() does so for one that lives outside of this tree.
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "model/parameters.h"
+#include "config/schema.h"
 #include "ops/core/context.h"
 #include "optim/blocks/block_layout.h"
-#include "optim/optimizer_config.h"
 
 namespace dashlm {
 
@@ -28,6 +32,7 @@ struct UpdateTimes {
   double update = 0;  // directions and weights
 
   double total() const { return pack + factors + roots + update; }
+  UpdateTimes& operator+=(const UpdateTimes& other);
 };
 
 // Figures about a group of blocks, for metrics.jsonl.
@@ -58,7 +63,8 @@ class Optimizer {
   // a run takes, and the FLOPs counted are those of an average update once all kinds of work have
   // begun (Shampoo: from `start` on).
   virtual void update(Context& context, const UpdateStep& step) = 0;
-  // Everything a checkpoint must hold, by name.
+  // Everything a checkpoint must hold, by name. The name of a tensor ends with the name of its
+  // block, so that a checkpoint does not depend on the ranks or the stacking.
   virtual std::vector<Tensor> state() const = 0;
 
   // Of the last update; waits for the device to end it.
@@ -69,17 +75,31 @@ class Optimizer {
   virtual std::vector<BlockStatistics> statistics(Context&) const { return {}; }
 };
 
-// The blocks that this optimizer's parameters are cut into, of all ranks, frozen ones included.
-std::vector<Block> optimizer_blocks(const OptimizerConfig& config, const ParameterLayout& layout);
-// The relative work that a block is, by which blocks are shared out to ranks: r³ + c³ where it has
-// factors of sizes r and c, its elements where it has none.
-double block_cost(const OptimizerConfig& config, const Block& block);
+// What an optimizer is made of: the blocks that it updates, with places in `weights` and
+// `gradients`, which are flat f32 and laid out alike; `arena`, from which it takes its state; the
+// run's seed.
+struct OptimizerParts {
+  std::vector<Block> blocks;
+  Tensor weights, gradients;
+  Arena& arena;
+  uint64_t seed = 0;
+};
 
-// An optimizer of these blocks (frozen ones are left alone), which are all or some of
-// optimizer_blocks(), with places in `weights` and `gradients`; both are flat and laid out alike.
-// State is taken from `arena`. `seed` is that of the run.
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<Block> blocks,
-                                          const Tensor& weights, const Tensor& gradients,
-                                          Arena& arena, uint64_t seed);
+// The settings of an optimizer: a struct with default values that
+//   describes its keys,
+//   says how it wants the parameters cut,
+//   says how much work a block is beside others, by which ranks share the blocks,
+//   warns, in sentences, of values that do not do in `steps` steps what they seem to,
+//   and makes the optimizer.
+template <class S>
+concept OptimizerSettings = std::copyable<S> &&
+    requires(S settings, const S& set, Schema& schema, const Block& block, int64_t steps,
+             OptimizerParts parts) {
+  settings.describe(schema);
+  { set.cut() } -> std::same_as<BlockCut>;
+  { set.cost(block) } -> std::same_as<double>;
+  { set.warnings(steps) } -> std::same_as<std::vector<std::string>>;
+  { set.make(std::move(parts)) } -> std::same_as<std::unique_ptr<Optimizer>>;
+};
 
 }  // namespace dashlm

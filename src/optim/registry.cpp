@@ -1,43 +1,54 @@
-#include "optim/optimizer.h"
+#include "optim/registry.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "base/error.h"
-#include "optim/adamw/adamw.h"
-#include "optim/shampoo/block_shampoo.h"
+#include "optim/adamw/config.h"
+#include "optim/ademamix/config.h"
+#include "optim/shampoo/config.h"
 
 namespace dashlm {
+namespace {
 
-std::vector<Block> optimizer_blocks(const OptimizerConfig& config, const ParameterLayout& layout) {
-  const bool adamw = config.type == OptimizerType::adamw;
-  const int64_t size = adamw ? config.adamw.block_size : config.dash.block_size;
-  std::vector<Block> blocks = cut_into_blocks(layout, size, !adamw && config.dash.split_qkv,
-                                              lr_multipliers(layout, config.lr_scale));
-  // What a checkpoint can name: a safetensors header is at most 100 MB, a block takes up to 1 kB.
-  constexpr int64_t kMostBlocks = 100000;
-  require(std::ssize(blocks) <= kMostBlocks,
-          "optimizer.block_size = {} cuts the parameters into {} blocks, but at most {} are "
-          "possible; choose a larger one",
-          size, blocks.size(), kMostBlocks);
-  return blocks;
+struct Entry {
+  std::string type;
+  AnyOptimizerSettings defaults;
+};
+
+// One line each. `shampoo` and `dash` are one implementation with different defaults.
+std::vector<Entry>& entries() {
+  static std::vector<Entry> all = {
+      {"adamw", AdamwConfig{}},
+      {"shampoo", BlockShampooConfig::shampoo_defaults()},
+      {"dash", BlockShampooConfig{}},
+      {"ademamix", AdemamixConfig{}},
+  };
+  return all;
 }
 
-double block_cost(const OptimizerConfig& config, const Block& block) {
-  const auto cube = [](int64_t n) { return std::pow(static_cast<double>(n), 3); };
-  const bool factors = config.type != OptimizerType::adamw && block.lr_scale != 0 &&
-                       (!block.vector || config.dash.vectors == VectorRule::shampoo);
-  if (!factors) return static_cast<double>(block.place.elements());
-  return cube(block.place.rows) + (block.vector ? 0.0 : cube(block.place.cols));
+const Entry* find(const std::string& type) {
+  const auto found = std::ranges::find(entries(), type, &Entry::type);
+  return found == entries().end() ? nullptr : &*found;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const OptimizerConfig& config, std::vector<Block> blocks,
-                                          const Tensor& weights, const Tensor& gradients,
-                                          Arena& arena, uint64_t seed) {
-  std::erase_if(blocks, [](const Block& block) { return block.lr_scale == 0; });
-  if (config.type == OptimizerType::adamw) {
-    return std::make_unique<Adamw>(config.adamw, std::move(blocks), weights, gradients, arena);
-  }
-  return std::make_unique<Dash>(config.dash, std::move(blocks), weights, gradients, arena, seed);
+}  // namespace
+
+std::vector<std::string> optimizer_types() {
+  std::vector<std::string> names;
+  for (const Entry& entry : entries()) names.push_back(entry.type);
+  return names;
+}
+
+AnyOptimizerSettings default_settings(const std::string& type) {
+  const Entry* entry = find(type);
+  require(entry, "there is no optimizer \"{}\"; there are {}", type,
+          fmt::join(optimizer_types(), ", "));
+  return entry->defaults;
+}
+
+void register_optimizer(const std::string& type, AnyOptimizerSettings defaults) {
+  require(!find(type), "there is an optimizer \"{}\" already; give the new one another name", type);
+  entries().push_back({type, std::move(defaults)});
 }
 
 }  // namespace dashlm

@@ -103,6 +103,14 @@ void require_object(const Json& in, const char* key, const std::string& path) {
       path, key);
 }
 
+// So that keys can be compared one by one: older versions had lr_scale where there are groups now.
+Json in_present_form(const Json& optimizer, const std::string& path) {
+  OptimizerConfig config;
+  const Describe describe = [&](Schema& s) { s.section("optimizer", config, ""); };
+  read_config({{"optimizer", optimizer}}, path, describe);
+  return write_config(describe)["optimizer"];
+}
+
 // {"state": {...}, "config": {"model": {...}, ...}}
 Json read_run_json(const std::string& folder) {
   const std::string path = run_json_path(folder);
@@ -112,6 +120,7 @@ Json read_run_json(const std::string& folder) {
     require_object(run["config"], section, path);
   }
   complete_older_settings(run["config"]);
+  run["config"]["optimizer"] = in_present_form(run["config"]["optimizer"], path);
   return run;
 }
 

@@ -33,7 +33,7 @@ Engine::Engine(Device& device, const RunConfig& config, Communicator& communicat
     : device_(device),
       config_(config),
       communicator_(communicator),
-      layout_(config.model),
+      layout_(llama_parameters(config.model)),
       blocks_(optimizer_blocks(config.optimizer, layout_)),
       owners_(share_out(costs_of(config.optimizer, blocks_), communicator.size())),
       weights_arena_(device, "weights"),
@@ -45,7 +45,7 @@ Engine::Engine(Device& device, const RunConfig& config, Communicator& communicat
       scratch_(device, "scratch"),
       batch_arena_(device, "batch"),
       context_{device, scratch_} {
-  const std::vector<double> multipliers = lr_multipliers(layout_, config.optimizer.lr_scale);
+  const std::vector<double> multipliers = lr_multipliers(config.optimizer, layout_);
   for (size_t i = 0; i < multipliers.size(); ++i) {
     if (multipliers[i] == 0) frozen_.push_back(layout_.parameters()[i]);
   }
@@ -82,9 +82,12 @@ void Engine::build() {
   llama_ = std::make_unique<Llama>(context_, config_.model,
                                    llama_tensors(layout_, config_.model, weights()), batch_arena_,
                                    length, dtype_of(config_.train.residual));
-  optimizer_ = make_optimizer(config_.optimizer, own_blocks(), parameters_->own_weights(),
-                              parameters_->own_gradients(), optimizer_arena_,
-                              static_cast<uint64_t>(config_.train.seed));
+  optimizer_ =
+      make_optimizer(config_.optimizer, {.blocks = own_blocks(),
+                                         .weights = parameters_->own_weights(),
+                                         .gradients = parameters_->own_gradients(),
+                                         .arena = optimizer_arena_,
+                                         .seed = static_cast<uint64_t>(config_.train.seed)});
 }
 
 // A step in planning mode: what it takes from the arenas and how many operations it makes.

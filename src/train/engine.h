@@ -11,7 +11,7 @@
 #include "device/host_buffer.h"
 #include "dist/sharded_parameters.h"
 #include "model/llama.h"
-#include "optim/optimizer.h"
+#include "optim/optimizer_config.h"
 #include "train/run_config.h"
 
 namespace dashlm {
@@ -73,7 +73,7 @@ class Engine {
 
   // A step is these four calls. Forward and backward pass over this rank's sequences, in
   // micro-batches of at most micro_batch(); gradients set out for their owners during the last one.
-  // Frozen parameters (optimizer.lr_scale 0) have a gradient of zero.
+  // Frozen parameters (lr_scale 0) have a gradient of zero.
   void forward_backward(const Batch& batch);
   // Waits for the gradients of own blocks. `flag` adds to StepSums::flags.
   StepSums reduce(double flag = 0);

@@ -12,7 +12,7 @@ InferenceModel::InferenceModel(Device& device, const RunConfig& config, const st
     : device_(device),
       config_(config.model),
       types_{dtype_of(config.train.precision), dtype_of(config.train.residual)},
-      layout_(config.model),
+      layout_(llama_parameters(config.model)),
       sequences_(sequences),
       lasting_(device, "model"),
       activations_(device, "activations"),

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "io/safetensors_set.h"
+#include "model/parameters.h"
+#include "optim/shampoo/config.h"
 #include "train/checkpoint.h"
 
 namespace dashlm {
@@ -20,8 +22,11 @@ struct Choice {
 // In the order of parameters and blocks, L before R.
 std::vector<std::vector<Choice>> factors_by_parameter(const RunConfig& config) {
   std::map<std::pair<size_t, bool>, std::vector<Choice>> groups;
-  std::vector<Block> blocks = optimizer_blocks(config.optimizer, ParameterLayout(config.model));
-  std::erase_if(blocks, [](const Block& block) { return block.vector || block.lr_scale == 0; });
+  std::vector<Block> blocks = optimizer_blocks(config.optimizer, llama_parameters(config.model));
+  std::erase_if(blocks, [&](const Block& block) {
+    const bool shampoo = config.optimizer.optimizer_of(block).settings.as<BlockShampooConfig>();
+    return block.vector || block.lr_scale == 0 || !shampoo;
+  });
   const BlockLayout layout(blocks, {});
   for (size_t i = 0; i < blocks.size(); ++i) {
     for (const bool right : {false, true}) {
@@ -86,11 +91,12 @@ RecordedFactors read_recorded_factors(const std::string& path, int64_t count) {
   RecordedFactors all;
   all.folder = find_checkpoint(path);
   const RunConfig config = read_checkpoint_config(all.folder);
-  require(config.optimizer.type != OptimizerType::adamw,
-          "'{}' has optimizer.type \"adamw\", which has no factors; name a run of dash or shampoo",
-          all.folder);
+  const auto* shampoo = config.optimizer.as<BlockShampooConfig>();
+  require(shampoo,
+          "'{}' has optimizer.type \"{}\", which has no factors; name a run of dash or shampoo",
+          all.folder, config.optimizer.type());
   all.step = read_checkpoint_state(all.folder).step;
-  all.exponent = config.optimizer.dash.exponent;
+  all.exponent = shampoo->exponent;
   const auto groups = factors_by_parameter(config);
   for (const auto& group : groups) all.available += std::ssize(group);
   const SafetensorsSet files(all.folder, "optimizer");

@@ -8,6 +8,7 @@
 #include "config/paths.h"
 #include "data/paths.h"
 #include "io/file.h"
+#include "model/parameters.h"
 #include "train/run_directory.h"
 
 namespace dashlm {
@@ -91,21 +92,12 @@ void RunConfig::resolve() {
 
 namespace {
 
-std::string start_warning(const DashConfig& dash, int64_t steps) {
-  if (dash.start == 0) return "optimizer.start = 0 is the same as 1, as updates count from 1";
-  if (dash.first_update() <= steps) return "";
-  return fmt::format(
-      "no update is preconditioned: the first would be {} (optimizer.{}), but train.steps = {}; "
-      "set a smaller optimizer.start",
-      dash.first_update(), dash.start < 0 ? "start = -1, that is frequency" : "start", steps);
-}
-
 std::string idle_warning(const RunConfig& config) {
   if (config.train.lr == 0) return "nothing is trained: train.lr is 0";
   const std::vector<double> scales =
-      lr_multipliers(ParameterLayout(config.model), config.optimizer.lr_scale);
+      lr_multipliers(config.optimizer, llama_parameters(config.model));
   const bool frozen = std::ranges::all_of(scales, [](double scale) { return scale == 0; });
-  return frozen ? "nothing is trained: optimizer.lr_scale freezes every parameter" : "";
+  return frozen ? "nothing is trained: optimizer.groups freeze every parameter" : "";
 }
 
 }  // namespace
@@ -114,10 +106,7 @@ std::vector<std::string> RunConfig::warnings() const {
   std::vector<std::string> found = notes;
   found.push_back(train.schedule.warning(train.steps));
   found.push_back(idle_warning(*this));
-  if (optimizer.type != OptimizerType::adamw) {
-    found.push_back(start_warning(optimizer.dash, train.steps));
-    for (std::string& warning : optimizer.dash.warnings()) found.push_back(std::move(warning));
-  }
+  for (std::string& text : optimizer.warnings(train.steps)) found.push_back(std::move(text));
   std::erase(found, "");
   return found;
 }

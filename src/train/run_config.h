@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "data/data_config.h"
 #include "model/model_config.h"
-#include "optim/optimizer.h"
+#include "optim/optimizer_config.h"
 #include "optim/schedule.h"
 
 namespace dashlm {

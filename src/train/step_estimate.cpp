@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "optim/shampoo/config.h"
+
 namespace dashlm {
 namespace {
 
@@ -29,7 +31,8 @@ double update_rate(const OptimizerConfig& config, const GpuModel& gpu) {
       return 0.013 * gpu.fp32;
     }
   };
-  return std::visit(rate, config.dash.inverse_root.method);
+  const auto* shampoo = config.as<BlockShampooConfig>();
+  return shampoo ? std::visit(rate, shampoo->inverse_root.method) : gpu.fp32;
 }
 
 }  // namespace
@@ -66,8 +69,8 @@ StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const Gp
 }
 
 std::string left_out_of_estimate(const RunConfig& config) {
-  if (config.optimizer.type == OptimizerType::adamw) return "";
-  const DashConfig& dash = config.optimizer.dash;
+  const auto* shampoo = config.optimizer.as<BlockShampooConfig>();
+  if (!shampoo) return "";
   std::vector<std::string> parts;
   std::string root;  // the precision that all products are taken to have
   std::visit(
@@ -79,16 +82,16 @@ std::string left_out_of_estimate(const RunConfig& config) {
                                       enum_name(method.root_matmul)));
         }
       },
-      dash.inverse_root.method);
-  const std::string blocks = enum_name(dash.matmul);
+      shampoo->inverse_root.method);
+  const std::string blocks = enum_name(shampoo->matmul);
   if (!root.empty() && blocks != root) parts.push_back("optimizer.matmul = " + blocks);
   std::string text;
   if (!parts.empty()) {
     text = fmt::format("{}, as all products count as {}", fmt::join(parts, " and "), root);
   }
-  if (dash.stacking != Stacking::rank) {
+  if (shampoo->stacking != Stacking::rank) {
     text += fmt::format("{}optimizer.stacking = {}, as all blocks of a rank count as one batch",
-                        text.empty() ? "" : "; ", enum_name(dash.stacking));
+                        text.empty() ? "" : "; ", enum_name(shampoo->stacking));
   }
   return text;
 }

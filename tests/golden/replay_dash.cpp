@@ -1,23 +1,24 @@
 // dash_METHOD_fF: weights after each step of the published DASH optimizer, gradients given.
 #include "golden/methods.h"
 #include "golden/replay_steps.h"
+#include "support/optimizer_settings.h"
 
 namespace dashlm::golden {
 namespace {
 
 OptimizerConfig recorded_config(const Recording& recording) {
-  OptimizerConfig config(OptimizerType::dash);
-  config.dash.block_size = recording.integer("block_size");
-  config.dash.inverse_root = recorded_method(recording.text("method"));
-  config.dash.vectors = VectorRule::shampoo;
-  config.dash.beta_g = recording.number("beta_g");
-  config.dash.beta_factors = recording.number("beta_lr");
-  config.dash.beta_graft = recording.number("beta_graft");
-  config.dash.graft_eps = recording.number("eps_grafting");
-  config.dash.momentum = recording.number("mu");
-  config.dash.weight_decay = recording.number("weight_decay");
-  config.dash.frequency = recording.integer("inv_root_freq");
-  config.dash.start = std::max<int64_t>(1, recording.integer("start_prec_step"));
+  OptimizerConfig config("dash");
+  block_shampoo(config).block_size = recording.integer("block_size");
+  block_shampoo(config).inverse_root = recorded_method(recording.text("method"));
+  block_shampoo(config).vectors = VectorRule::shampoo;
+  block_shampoo(config).beta_g = recording.number("beta_g");
+  block_shampoo(config).beta_factors = recording.number("beta_lr");
+  block_shampoo(config).beta_graft = recording.number("beta_graft");
+  block_shampoo(config).graft_eps = recording.number("eps_grafting");
+  block_shampoo(config).momentum = recording.number("mu");
+  block_shampoo(config).weight_decay = recording.number("weight_decay");
+  block_shampoo(config).frequency = recording.integer("inv_root_freq");
+  block_shampoo(config).start = std::max<int64_t>(1, recording.integer("start_prec_step"));
   return config;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "golden/replay_steps.h"
+#include "support/optimizer_settings.h"
 
 namespace dashlm::golden {
 namespace {
@@ -42,8 +43,8 @@ OptimizerConfig recorded_config(const Recording& recording) {
   const std::vector<double> exponents = numbers_in(recording.text("inverse_exponent"));
   require(betas.size() == 2 && exponents.size() == 2, "'{}': betas or inverse_exponent malformed",
           recording.path());
-  OptimizerConfig config(OptimizerType::shampoo);
-  DashConfig& shampoo = config.dash;
+  OptimizerConfig config("shampoo");
+  BlockShampooConfig& shampoo = block_shampoo(config);
   shampoo.block_size = recording.integer("max_preconditioner_dim");
   shampoo.inverse_root.method =
       EvdConfig{.ridge = recording.number("epsilon"),
@@ -93,7 +94,7 @@ double step_error(const std::vector<float>& got, const std::vector<float>& wante
 // "exact" is the published code in float64, from which our fp32 factors differ by less than the
 // recorded fp32 run (stepS). An epsilon below their rounding leaves few digits.
 double tolerance(const OptimizerConfig& config, bool exact) {
-  const bool tiny = std::get<EvdConfig>(config.dash.inverse_root.method).ridge < 1e-6;
+  const bool tiny = std::get<EvdConfig>(block_shampoo(config).inverse_root.method).ridge < 1e-6;
   return exact ? (tiny ? 1e-2 : 5e-4) : (tiny ? 3e-2 : 3e-3);
 }
 
@@ -114,7 +115,7 @@ Replay replay_shampoo(const Recording& recording) {
            tolerance(config, exact)});
     }
   };
-  const int64_t block = config.dash.block_size;
+  const int64_t block = block_shampoo(config).block_size;
   const auto shape_of = [&](const Shape& shape) { return published_shape(shape, block); };
   replay_steps(recording, recorded_parameters(recording, shape_of), config, check);
   return replay;

@@ -1,6 +1,6 @@
 #include "golden/replay_steps.h"
 
-#include "optim/optimizer.h"
+#include "optim/optimizer_config.h"
 
 namespace dashlm::golden {
 
@@ -24,8 +24,8 @@ void replay_steps(const Recording& recording, const ParameterLayout& layout,
   const auto build = [&] {
     weights = state.take("weights", {layout.elements()});
     gradients = state.take("gradients", {layout.elements()});
-    optimizer = make_optimizer(config, optimizer_blocks(config, layout), weights, gradients, state,
-                               /*seed=*/1);
+    optimizer = make_optimizer(
+        config, {optimizer_blocks(config, layout), weights, gradients, state, /*seed=*/1});
   };
   const auto load = [&](const Tensor& flat, const std::string& suffix) {
     for (const Parameter& parameter : layout.parameters()) {

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "golden/methods.h"
 #include "golden/recording.h"
+#include "optim/adamw/config.h"
+#include "support/optimizer_settings.h"
 
 namespace dashlm::golden {
 namespace {
@@ -19,10 +21,10 @@ RunConfig recorded_run(const Recording& recording) {
   config.train.schedule.warmup_steps = recording.integer("warmup");
   const std::string optimizer = recording.text("optimizer");
   if (optimizer == "adamw") {
-    config.optimizer.adamw.weight_decay = recording.number("weight_decay");
+    config.optimizer.get<AdamwConfig>().weight_decay = recording.number("weight_decay");
   } else {
-    config.optimizer = OptimizerConfig(OptimizerType::dash);
-    DashConfig& dash = config.optimizer.dash;
+    config.optimizer = OptimizerConfig("dash");
+    BlockShampooConfig& dash = block_shampoo(config.optimizer);
     dash.block_size = recording.integer("block_size");
     dash.inverse_root = recorded_method(optimizer);
     dash.vectors = VectorRule::shampoo;

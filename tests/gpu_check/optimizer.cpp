@@ -43,7 +43,7 @@ class RankOptimizer {
  private:
   // The blocks of the costliest rank, with places in its shard.
   void cut(const RunConfig& config) {
-    const ParameterLayout layout(config.model);
+    const ParameterLayout layout = llama_parameters(config.model);
     const std::vector<Block> blocks = optimizer_blocks(config.optimizer, layout);
     std::vector<double> costs;
     std::vector<BlockPlace> places;
@@ -66,7 +66,7 @@ class RankOptimizer {
   void build(const RunConfig& config) {
     weights_ = memory_.take("weights", {elements_});
     gradients_ = memory_.take("gradients", {elements_});
-    optimizer_ = make_optimizer(config.optimizer, own_, weights_, gradients_, memory_, 1);
+    optimizer_ = make_optimizer(config.optimizer, {own_, weights_, gradients_, memory_, 1});
   }
 
   // A prime number of random values over and over, beginning elsewhere at each step: no two rows of

@@ -13,7 +13,7 @@ namespace dashlm::testing::reference {
 class ReferenceLlama {
  public:
   ReferenceLlama(const ModelConfig& config, const Doubles& flat)
-      : config_(config), layout_(config), flat_(flat) {}
+      : config_(config), layout_(llama_parameters(config)), flat_(flat) {}
 
   // Sees the residual stream at the input of each layer and after the last one, and the inputs of
   // the products with these weights.

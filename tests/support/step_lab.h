@@ -4,8 +4,9 @@
 #include <memory>
 #include <vector>
 
-#include "optim/shampoo/block_shampoo.h"
+#include "optim/optimizer_config.h"
 #include "support/lab.h"
+#include "support/optimizer_settings.h"
 
 namespace dashlm::testing {
 
@@ -18,6 +19,17 @@ inline ParameterLayout awkward_parameters() {
                           {"e", {1, 7}, 0, 1},
                           {"f", {6, 1}, 0, 1},
                           {"g", {1}, 0, 1}});
+}
+
+// Every block of every parameter; lr_scale has one entry a parameter, or none.
+inline std::vector<Block> cut_into_blocks(const ParameterLayout& layout, const BlockCut& cut,
+                                          const std::vector<double>& lr_scale = {}) {
+  std::vector<Block> blocks;
+  for (size_t i = 0; i < layout.parameters().size(); ++i) {
+    const double scale = lr_scale.empty() ? 1 : lr_scale[i];
+    cut_parameter(blocks, layout.parameters()[i], {.parameter = i, .lr_scale = scale}, cut);
+  }
+  return blocks;
 }
 
 class StepLab {
@@ -98,8 +110,8 @@ class StepLab {
   void build(const OptimizerConfig& config) {
     weights_ = state_.take("weights", {layout_.elements()});
     gradients_ = state_.take("gradients", {layout_.elements()});
-    optimizer_ = make_optimizer(config, optimizer_blocks(config, layout_), weights_, gradients_,
-                                state_, /*seed=*/3);
+    optimizer_ = make_optimizer(
+        config, {optimizer_blocks(config, layout_), weights_, gradients_, state_, /*seed=*/3});
   }
 
   static void fill(const Tensor& flat, int64_t step, double scale) {
@@ -121,9 +133,9 @@ class StepLab {
 
 // DASH with blocks of 4 and full preconditioning of vectors.
 inline OptimizerConfig small_dash() {
-  OptimizerConfig config(OptimizerType::dash);
-  config.dash.block_size = 4;
-  config.dash.vectors = VectorRule::shampoo;
+  OptimizerConfig config("dash");
+  block_shampoo(config).block_size = 4;
+  block_shampoo(config).vectors = VectorRule::shampoo;
   return config;
 }
 

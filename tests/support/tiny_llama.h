@@ -27,7 +27,7 @@ class TinyLlama {
   explicit TinyLlama(ModelConfig config, uint64_t seed = 3, ModelTypes types = {})
       : config_(resolved(config)),
         types_(types),
-        layout_(config_),
+        layout_(llama_parameters(config_)),
         weights_(lab_.normal("weights", {layout_.elements()}, 0)),
         gradients_(lab_.normal("gradients", {layout_.elements()}, 0)),
         table_(lab_.device(), "rope table") {

@@ -100,9 +100,8 @@ void apply_block_update(Context& context, const Tensor& flat, const Tensor& plac
   for (const Tensor* tensor : {&tensors.direction, tensors.variance, tensors.velocity}) {
     if (tensor) expect("apply_block_update", *tensor, mean.shape);
   }
-  const bool needs_variance =
-      update.grafting == Grafting::adam || update.grafting == Grafting::adagrad;
-  if ((needs_variance && !tensors.variance) || (update.momentum > 0 && !tensors.velocity)) {
+  if ((has_variance(update.grafting) && !tensors.variance) ||
+      (update.momentum > 0 && !tensors.velocity)) {
     fail_runtime("apply_block_update: {} lacks the variance or velocity its rule needs",
                  mean.text());
   }

@@ -72,6 +72,11 @@ struct EnumNames<Grafting> {
   };
 };
 
+// Whether the rule needs V.
+constexpr bool has_variance(Grafting grafting) {
+  return grafting == Grafting::adam || grafting == Grafting::adagrad;
+}
+
 struct BlockUpdate {
   bool preconditioned = false;
   float lr = 0;

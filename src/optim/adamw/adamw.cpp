@@ -4,16 +4,15 @@
 
 namespace dashlm {
 
-Adamw::Adamw(const AdamwConfig& config, std::vector<Block> blocks, const Tensor& weights,
-             const Tensor& gradients, Arena& arena)
+Adamw::Adamw(const AdamwConfig& config, OptimizerParts parts)
     : config_(config),
-      blocks_(std::move(blocks), {.matrix_factors = false}),
-      weights_(weights),
-      gradients_(gradients) {
+      blocks_(std::move(parts.blocks), {.matrix_factors = false}),
+      weights_(parts.weights),
+      gradients_(parts.gradients) {
   for (const BlockStack& stack : blocks_.stacks()) {
     const Shape shape{std::ssize(stack.blocks), stack.rows, stack.cols};
-    stacks_.push_back({StackPlaces::take(arena, shape[0]), arena.take("moment1", shape),
-                       arena.take("moment2", shape)});
+    stacks_.push_back({StackPlaces::take(parts.arena, shape[0]), parts.arena.take("moment1", shape),
+                       parts.arena.take("moment2", shape)});
   }
 }
 
@@ -21,9 +20,7 @@ void Adamw::initialize(Context& context) {
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const StackState& state = stacks_[i];
     state.places.fill(context, blocks_, blocks_.stacks()[i]);
-    for (const Tensor& moment : {state.moment1, state.moment2}) {
-      context.device.clear(moment.data, moment.bytes());
-    }
+    clear_tensors(context, {state.moment1, state.moment2});
   }
 }
 

@@ -3,15 +3,15 @@
 #pragma once
 
 #include "device/stopwatch.h"
-#include "optim/blocks/stack_places.h"
+#include "optim/adamw/config.h"
+#include "optim/blocks/block_state.h"
 #include "optim/optimizer.h"
 
 namespace dashlm {
 
 class Adamw final : public Optimizer {
  public:
-  Adamw(const AdamwConfig& config, std::vector<Block> blocks, const Tensor& weights,
-        const Tensor& gradients, Arena& arena);
+  Adamw(const AdamwConfig& config, OptimizerParts parts);
 
   void initialize(Context& context) override;
   void update(Context& context, const UpdateStep& step) override;

@@ -21,8 +21,8 @@ int64_t group_of(const Block& block, size_t index, Stacking stacking) {
 }
 
 // Cuts rows [first_row, first_row + rows) of a parameter; a vector is a matrix of one column.
-void cut(std::vector<Block>& blocks, const Parameter& parameter, const Block& like,
-         int64_t first_row, int64_t rows, int64_t block_size) {
+void cut_rows(std::vector<Block>& blocks, const Parameter& parameter, const Block& like,
+              int64_t first_row, int64_t rows, int64_t block_size) {
   const int64_t cols = parameter.is_matrix() ? parameter.shape[1] : 1;
   for (int64_t i = 0; i < rows; i += block_size) {
     for (int64_t j = 0; j < cols; j += block_size) {
@@ -40,31 +40,18 @@ void cut(std::vector<Block>& blocks, const Parameter& parameter, const Block& li
 
 }  // namespace
 
-std::vector<Block> cut_into_blocks(const ParameterLayout& layout, int64_t block_size,
-                                   bool split_qkv, const std::vector<double>& lr_scale) {
-  const ModelConfig& model = layout.model();
-  std::vector<Block> blocks;
-  for (size_t i = 0; i < layout.parameters().size(); ++i) {
-    const Parameter& parameter = layout.parameters()[i];
-    const auto part = [&](const char* suffix, int64_t first_row, int64_t rows) {
-      const Block like{.name = parameter.name + suffix,
-                       .parameter = i,
-                       .place = {},
-                       .vector = !parameter.is_matrix(),
-                       .lr_scale = lr_scale[i]};
-      cut(blocks, parameter, like, first_row, rows, block_size);
-    };
-    if (split_qkv && parameter.name.ends_with(".qkv")) {
-      const int64_t query = model.n_head * model.head_dim(),
-                    key = model.n_kv_head * model.head_dim();
-      part(".q", 0, query);
-      part(".k", query, key);
-      part(".v", query + key, key);
-    } else {
-      part("", 0, parameter.shape[0]);
-    }
+void cut_parameter(std::vector<Block>& blocks, const Parameter& parameter, const Block& like,
+                   const BlockCut& cut) {
+  std::vector<RowGroup> groups = parameter.row_groups;
+  if (!cut.split_row_groups || groups.empty()) groups = {{"", parameter.shape[0]}};
+  int64_t first_row = 0;
+  for (const RowGroup& group : groups) {
+    Block of_group = like;
+    of_group.name = parameter.name + group.name;
+    of_group.vector = !parameter.is_matrix();
+    cut_rows(blocks, parameter, of_group, first_row, group.rows, cut.block_size);
+    first_row += group.rows;
   }
-  return blocks;
 }
 
 // Not the remainder of the id: a rank owns about every R-th block, and where R and the number of

@@ -3,7 +3,7 @@
 // checkpoint.
 //
 // Every matrix is cut into B×B blocks, with smaller ones at its right and bottom edges; a vector
-// into (B, 1) blocks (REFERENCE: paper section 3, "blocking"). Blocks of one shape form a stack (N,
+// into (B, 1) blocks (paper, section 3, "blocking"). Blocks of one shape form a stack (N,
 // r, c). Each block has a left factor (r, r) and, if it is more than one column wide, a right
 // factor (c, c); factors of one size form a factor stack (S, n, n) in which L and R lie side by
 // side, so that one batched call serves both.
@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "config/schema.h"
-#include "model/parameters.h"
 #include "ops/blocks/blocks.h"
+#include "tensor/parameter_layout.h"
 
 namespace dashlm {
 
@@ -33,18 +33,25 @@ struct EnumNames<Stacking> {
 };
 
 struct Block {
-  std::string name;      // "layer0.qkv[128:256, 0:128]"
-  int64_t id = 0;        // its number among the blocks of all ranks
-  size_t parameter = 0;  // index in the layout's parameters
-  BlockPlace place;      // in the memory that the optimizer works on
-  bool vector = false;   // part of a 1-D parameter: preconditioned from the left only
-  double lr_scale = 1;   // multiplies the learning rate; 0: frozen
+  std::string name = {};  // "layer0.qkv[128:256, 0:128]"
+  int64_t id = 0;         // its number among the blocks of all ranks
+  size_t parameter = 0;   // index in the layout's parameters
+  BlockPlace place = {};  // in the memory that the optimizer works on
+  int group = -1;         // of OptimizerConfig::groups; -1: none
+  bool vector = false;    // part of a 1-D parameter: preconditioned from the left only
+  double lr_scale = 1;    // multiplies the learning rate; 0: frozen
 };
 
-// Every block of every parameter, with places in the flat parameters. lr_scale has one entry a
-// parameter; `split_qkv` cuts the fused matrix into queries, keys and values first.
-std::vector<Block> cut_into_blocks(const ParameterLayout& layout, int64_t block_size,
-                                   bool split_qkv, const std::vector<double>& lr_scale);
+// How a parameter is cut.
+struct BlockCut {
+  int64_t block_size = 1024;      // B
+  bool split_row_groups = false;  // cut its row groups (queries, keys, values) apart first
+};
+
+// Appends the blocks of a parameter, with places in the flat parameters; the next number after
+// those that are there is the first one's. Index, group and lr_scale are those of `like`.
+void cut_parameter(std::vector<Block>& blocks, const Parameter& parameter, const Block& like,
+                   const BlockCut& cut);
 
 struct StackOptions {
   Stacking stacking = Stacking::rank;

@@ -6,38 +6,32 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "ops/stacks/stack_batches.h"
 #include "ops/stacks/stack_linalg.h"
 
 namespace dashlm {
 namespace {
 
-StackOptions stack_options(const DashConfig& config) {
+StackOptions stack_options(const BlockShampooConfig& config) {
   return {.stacking = config.stacking,
           .vector_factors = config.vectors == VectorRule::shampoo,
           .phases = config.stagger ? config.frequency : 1};
 }
 
-// 1 / (1 - beta^t): undoes the pull of an average towards the zero it started from.
-double bias_correction(double beta, int64_t update) {
-  return beta < 1 ? 1.0 / (1.0 - std::pow(beta, static_cast<double>(update))) : 1.0;
-}
-
-// The weight of a new term beside `beta`; beta = 1 means a plain sum.
-float new_weight(double beta) {
-  return static_cast<float>(beta < 1 ? 1.0 - beta : 1.0);
+// Of V, which is an average with Adam's rule and a sum with Adagrad's.
+double graft_beta(const BlockShampooConfig& config) {
+  return config.grafting == Grafting::adam ? config.beta_graft : 1.0;
 }
 
 }  // namespace
 
-Dash::Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& weights,
-           const Tensor& gradients, Arena& arena, uint64_t seed)
+BlockShampoo::BlockShampoo(const BlockShampooConfig& config, OptimizerParts parts)
     : config_(config),
-      seed_(seed),
-      blocks_(std::move(blocks), stack_options(config)),
-      weights_(weights),
-      gradients_(gradients),
+      seed_(parts.seed),
+      blocks_(std::move(parts.blocks), stack_options(config)),
+      weights_(parts.weights),
+      gradients_(parts.gradients),
       inverse_root_(make_inverse_root(config.inverse_root)) {
+  Arena& arena = parts.arena;
   for (const BlockStack& stack : blocks_.stacks()) {
     const int64_t count = std::ssize(stack.blocks);
     const Shape shape{count, stack.rows, stack.cols};
@@ -45,7 +39,7 @@ Dash::Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& we
     state.places = StackPlaces::take(arena, count);
     state.ratios = arena.take("ratios", {count});
     state.mean = arena.take("mean", shape);
-    if (has_variance()) state.variance = arena.take("variance", shape);
+    if (has_variance(config.grafting)) state.variance = arena.take("variance", shape);
     if (config.momentum > 0) state.velocity = arena.take("velocity", shape);
     stacks_.push_back(std::move(state));
   }
@@ -68,12 +62,10 @@ Dash::Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& we
 }
 
 // Averages start at zero; a root that was never computed is the identity.
-void Dash::initialize(Context& context) {
+void BlockShampoo::initialize(Context& context) {
   for (size_t i = 0; i < stacks_.size(); ++i) {
     stacks_[i].places.fill(context, blocks_, blocks_.stacks()[i]);
-    for (const Tensor& tensor : {stacks_[i].mean, stacks_[i].variance, stacks_[i].velocity}) {
-      if (tensor.data) context.device.clear(tensor.data, tensor.bytes());
-    }
+    clear_tensors(context, {stacks_[i].mean, stacks_[i].variance, stacks_[i].velocity});
   }
   for (const FactorState& state : factor_stacks_) {
     context.device.clear(state.factors.data, state.factors.bytes());
@@ -83,7 +75,7 @@ void Dash::initialize(Context& context) {
 }
 
 // Named by block.
-std::vector<Tensor> Dash::state() const {
+std::vector<Tensor> BlockShampoo::state() const {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const BlockStack& stack = blocks_.stacks()[i];
@@ -106,7 +98,7 @@ std::vector<Tensor> Dash::state() const {
 }
 
 // The host gives all work away before it looks at what became of the roots.
-void Dash::update(Context& context, const UpdateStep& step) {
+void BlockShampoo::update(Context& context, const UpdateStep& step) {
   if (context.planning()) return plan_updates(context);
   stopwatch_.restart();
   refreshed_.clear();
@@ -125,7 +117,7 @@ void Dash::update(Context& context, const UpdateStep& step) {
 // Scratch memory is enough for an update before `start`, for the first one with roots and for any
 // later one, whatever it refreshes. FLOPs are those of an update after `start`, on average over the
 // f updates in which every root is refreshed once.
-void Dash::plan_updates(Context& context) {
+void BlockShampoo::plan_updates(Context& context) {
   const int64_t first = config_.first_update();
   for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, {.update = first});
   plan_refreshes(context);
@@ -142,7 +134,7 @@ void Dash::plan_updates(Context& context) {
 
 // How a few blocks are shared out to threads may take more scratch memory than many do, so each
 // part that `stagger` refreshes is walked through by itself.
-void Dash::plan_refreshes(Context& context) {
+void BlockShampoo::plan_refreshes(Context& context) {
   const int64_t first = config_.first_update();
   const double before = context.flops;
   refresh_all(context, first);
@@ -155,23 +147,15 @@ void Dash::plan_refreshes(Context& context) {
   context.flops = before + all / static_cast<double>(config_.frequency);
 }
 
-UpdateTimes Dash::times() const {
+UpdateTimes BlockShampoo::times() const {
   return {.pack = stopwatch_.milliseconds("pack"),
           .factors = stopwatch_.milliseconds("factors"),
           .roots = stopwatch_.milliseconds("roots"),
           .update = stopwatch_.milliseconds("update")};
 }
 
-template <class Body>
-void Dash::for_batches(const Context& context, const BlockStack& stack, const Body& body) const {
-  const int64_t count = std::ssize(stack.blocks);
-  const int64_t batch = blocks_at_a_time(context, stack.rows * stack.cols);
-  for (int64_t begin = 0; begin < count; begin += batch)
-    body(begin, std::min(batch, count - begin));
-}
-
 // Gradients into factors and averages.
-void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
+void BlockShampoo::accumulate(Context& context, size_t stack, const UpdateStep& step) {
   const BlockStack& shape = blocks_.stacks()[stack];
   const StackState& state = stacks_[stack];
   const auto beta_factors = static_cast<float>(config_.beta_factors);
@@ -183,28 +167,24 @@ void Dash::accumulate(Context& context, size_t stack, const UpdateStep& step) {
                    beta_factors, new_weight(config_.beta_factors), config_.product_precision());
   };
   for_batches(context, shape, [&](int64_t begin, int64_t count) {
-    const ArenaScope scope(context.scratch);
-    const Tensor gradient = context.scratch.take("gradient", {count, shape.rows, shape.cols});
-    {
+    const Tensor gradient = [&] {
       const Stopwatch::Phase phase(stopwatch_, context.device, "pack");
-      pack_blocks(context, gradient, gradients_, state.places.offsets.rows(begin, count),
-                  static_cast<float>(step.gradient_scale));
-    }
+      return packed_gradient(context, gradients_, shape, state.places, begin, count,
+                             step.gradient_scale);
+    }();
     const Stopwatch::Phase phase(stopwatch_, context.device, "factors");
     update_side(shape.left, FactorSide::left, begin, gradient);
     update_side(shape.right, FactorSide::right, begin, gradient);
-    update_average(context, state.mean.rows(begin, count), gradient,
-                   static_cast<float>(config_.beta_g), new_weight(config_.beta_g));
-    if (has_variance()) {
-      const double beta = config_.grafting == Grafting::adam ? config_.beta_graft : 1.0;
-      update_square_average(context, state.variance.rows(begin, count), gradient,
-                            static_cast<float>(beta), new_weight(beta));
+    average_in(context, part_of(state.mean, begin, count), gradient, config_.beta_g);
+    if (has_variance(config_.grafting)) {
+      average_squares_in(context, part_of(state.variance, begin, count), gradient,
+                         graft_beta(config_));
     }
   });
 }
 
 // All roots at the first preconditioned update; later every f updates, or a part at each of them.
-void Dash::refresh_roots(Context& context, int64_t update) {
+void BlockShampoo::refresh_roots(Context& context, int64_t update) {
   const int64_t first = config_.first_update(), frequency = config_.frequency;
   if (update == first) {
     refresh_all(context, update);
@@ -213,17 +193,17 @@ void Dash::refresh_roots(Context& context, int64_t update) {
   }
 }
 
-void Dash::refresh_all(Context& context, int64_t update) {
+void BlockShampoo::refresh_all(Context& context, int64_t update) {
   for (size_t i = 0; i < factor_stacks_.size(); ++i) {
     refresh(context, {i, 0, std::ssize(factor_stacks_[i].ids)}, update);
   }
 }
 
-void Dash::refresh_phase(Context& context, int64_t phase, int64_t update) {
+void BlockShampoo::refresh_phase(Context& context, int64_t phase, int64_t update) {
   for (const FactorRange& range : blocks_.factors_of_phase(phase)) refresh(context, range, update);
 }
 
-void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {
+void BlockShampoo::refresh(Context& context, const FactorRange& range, int64_t update) {
   FactorState& state = factor_stacks_[range.stack];
   const auto first = static_cast<size_t>(range.first), count = static_cast<size_t>(range.count);
   if (!context.planning()) std::fill_n(state.reported.begin() + range.first, range.count, 1);
@@ -244,7 +224,7 @@ void Dash::refresh(Context& context, const FactorRange& range, int64_t update) {
 }
 
 // Waits for the device.
-void Dash::check_failures(Context& context) {
+void BlockShampoo::check_failures(Context& context) {
   std::vector<int32_t> failures(static_cast<size_t>(reports_.failures.elements()));
   context.device.download(failures.data(), reports_.failures.data, reports_.failures.bytes());
   for (const FactorRange& range : refreshed_) {
@@ -266,13 +246,11 @@ void Dash::check_failures(Context& context) {
 }
 
 // Directions from averages and roots; weights along them.
-void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
+void BlockShampoo::apply(Context& context, size_t stack, const UpdateStep& step) {
   const BlockStack& shape = blocks_.stacks()[stack];
   const StackState& state = stacks_[stack];
   const bool preconditioned = shape.left.count > 0 && step.update >= config_.first_update();
   const double decay = shape.vector && !config_.decay_vectors ? 0.0 : config_.weight_decay;
-  const double variance_correction =
-      config_.grafting == Grafting::adam ? bias_correction(config_.beta_graft, step.update) : 1.0;
   const MatmulPrecision precision = config_.product_precision();
   const BlockUpdate rule{
       .preconditioned = preconditioned,
@@ -281,15 +259,12 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
       .grafting = config_.grafting,
       .graft_eps = static_cast<float>(config_.graft_eps),
       .mean_correction = static_cast<float>(bias_correction(config_.beta_g, step.update)),
-      .variance_correction = static_cast<float>(variance_correction),
+      .variance_correction = static_cast<float>(bias_correction(graft_beta(config_), step.update)),
       .momentum = static_cast<float>(config_.momentum),
       .nesterov = config_.nesterov,
       .decay_in_momentum = config_.decay_in_momentum};
   for_batches(context, shape, [&](int64_t begin, int64_t count) {
-    const ArenaScope scope(context.scratch);
-    const auto part = [&](const Tensor& tensor) {
-      return tensor.rank() == 0 ? Tensor{} : tensor.rows(begin, count);
-    };
+    const auto part = [&](const Tensor& tensor) { return part_of(tensor, begin, count); };
     const auto roots = [&](const FactorRange& range) {
       return factor_stacks_[range.stack].roots.rows(range.first + begin, count);
     };
@@ -307,7 +282,7 @@ void Dash::apply(Context& context, size_t stack, const UpdateStep& step) {
                        {.direction = direction,
                         .mean = mean,
                         .lr_scale = lr_scale,
-                        .variance = has_variance() ? &variance : nullptr,
+                        .variance = has_variance(config_.grafting) ? &variance : nullptr,
                         .velocity = config_.momentum > 0 ? &velocity : nullptr},
                        rule, part(state.ratios));
   });

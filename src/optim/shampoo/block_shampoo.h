@@ -1,6 +1,6 @@
-// The block-Shampoo step: DASH and, with other options, Distributed Shampoo (dash_config.h).
+// The block-Shampoo step: DASH and, with other options, Distributed Shampoo (shampoo/config.h).
 //
-// Per block, with G the clipped gradient and t counted from 1 (REFERENCE: paper, algorithm 1):
+// Per block, with G the clipped gradient and t counted from 1 (paper, algorithm 1):
 //   L <- βLR·L + (1-βLR)·G·Gᵀ      R <- βLR·R + (1-βLR)·Gᵀ·G
 //   V <- βgr·V + (1-βgr)·G⊙G       M̃ <- βG·M̃ + (1-βG)·G
 //   at a refresh: L̄ <- L^(-e), R̄ <- R^(-e)
@@ -11,16 +11,16 @@
 #pragma once
 
 #include "device/stopwatch.h"
-#include "optim/blocks/stack_places.h"
+#include "optim/blocks/block_state.h"
 #include "optim/inverse_root/inverse_root.h"
 #include "optim/optimizer.h"
+#include "optim/shampoo/config.h"
 
 namespace dashlm {
 
-class Dash final : public Optimizer {
+class BlockShampoo final : public Optimizer {
  public:
-  Dash(const DashConfig& config, std::vector<Block> blocks, const Tensor& weights,
-       const Tensor& gradients, Arena& arena, uint64_t seed);
+  BlockShampoo(const BlockShampooConfig& config, OptimizerParts parts);
 
   void initialize(Context& context) override;
   void update(Context& context, const UpdateStep& step) override;
@@ -52,15 +52,9 @@ class Dash final : public Optimizer {
     std::vector<int64_t> ids;  // (S): of each factor, whatever the stacking and the rank
   };
 
-  bool has_variance() const {
-    return config_.grafting == Grafting::adam || config_.grafting == Grafting::adagrad;
-  }
   double exponent_of(const FactorStack& stack) const {
     return stack.one_sided ? config_.vector_exponent : config_.exponent;
   }
-  // Calls body(begin, count) for consecutive parts of a stack.
-  template <class Body>
-  void for_batches(const Context& context, const BlockStack& stack, const Body& body) const;
 
   void plan_updates(Context& context);
   void plan_refreshes(Context& context);
@@ -74,7 +68,7 @@ class Dash final : public Optimizer {
   void add_conditions(Context& context, size_t factor_stack, std::span<RootReport> reports) const;
   void apply(Context& context, size_t stack, const UpdateStep& step);
 
-  const DashConfig config_;
+  const BlockShampooConfig config_;
   const uint64_t seed_;
   const BlockLayout blocks_;
   Tensor weights_, gradients_;

@@ -1,9 +1,15 @@
 #include "optim/shampoo/config.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "optim/blocks/block_state.h"
+#include "optim/shampoo/block_shampoo.h"
+
 namespace dashlm {
 
-DashConfig DashConfig::shampoo_defaults() {
-  DashConfig config;
+BlockShampooConfig BlockShampooConfig::shampoo_defaults() {
+  BlockShampooConfig config;
   config.stacking = Stacking::block;
   config.inverse_root.method = EvdConfig{.double_ridge = false};
   config.factor_bias_correction = true;
@@ -13,7 +19,7 @@ DashConfig DashConfig::shampoo_defaults() {
   return config;
 }
 
-MatmulPrecision DashConfig::product_precision() const {
+MatmulPrecision BlockShampooConfig::product_precision() const {
   switch (matmul) {
     case BlockPrecision::fp32:
       return MatmulPrecision::fp32;
@@ -25,8 +31,31 @@ MatmulPrecision DashConfig::product_precision() const {
   return MatmulPrecision::fp32;
 }
 
-std::vector<std::string> DashConfig::warnings() const {
-  std::vector<std::string> found = {inverse_root.warning()};
+double BlockShampooConfig::cost(const Block& block) const {
+  const auto cube = [](int64_t n) { return std::pow(static_cast<double>(n), 3); };
+  if (!preconditions(block)) return static_cast<double>(block.place.elements());
+  return cube(block.place.rows) + (block.vector ? 0.0 : cube(block.place.cols));
+}
+
+std::unique_ptr<Optimizer> BlockShampooConfig::make(OptimizerParts parts) const {
+  return std::make_unique<BlockShampoo>(*this, std::move(parts));
+}
+
+namespace {
+
+std::string start_warning(const BlockShampooConfig& config, int64_t steps) {
+  if (config.start == 0) return "optimizer.start = 0 is the same as 1, as updates count from 1";
+  if (config.first_update() <= steps) return "";
+  return fmt::format(
+      "no update is preconditioned: the first would be {} (optimizer.{}), but train.steps = {}; "
+      "set a smaller optimizer.start",
+      config.first_update(), config.start < 0 ? "start = -1, that is frequency" : "start", steps);
+}
+
+}  // namespace
+
+std::vector<std::string> BlockShampooConfig::warnings(int64_t steps) const {
+  std::vector<std::string> found = {start_warning(*this, steps), inverse_root.warning()};
   if (momentum > 0) {
     found.push_back(fmt::format(
         "optimizer.momentum = {} multiplies the effective learning rate by {:.3g}: its velocity "
@@ -37,7 +66,7 @@ std::vector<std::string> DashConfig::warnings() const {
   return found;
 }
 
-void DashConfig::describe(Schema& s) {
+void BlockShampooConfig::describe(Schema& s) {
   s.field("block_size", block_size, "B: matrices are cut into blocks of B x B", {1, 65536});
   s.field("stacking", stacking,
           "blocks in one batched call: one, those of a layer's matrix, or all; the weights are the "
@@ -71,7 +100,7 @@ void DashConfig::describe(Schema& s) {
           "mu); 0: none",
           {0.0, kBelowOne});
   s.field("nesterov", nesterov, "with momentum: step along P + mu M instead of M");
-  s.field("weight_decay", weight_decay, "decoupled weight decay", {0.0, 1e3});
+  s.field("weight_decay", weight_decay, "decoupled weight decay", {0.0, kMostDecay});
   s.field("decay_vectors", decay_vectors, "decay 1-D parameters too");
   s.field("decay_in_momentum", decay_in_momentum,
           "with momentum: the velocity takes up the decay, P + wd W, as Distributed Shampoo does; "

@@ -1,7 +1,7 @@
 // Configuration of the block-Shampoo optimizers, `dash` and `shampoo`.
 //
-// Both are one implementation (dash.h). The type only chooses defaults, so every difference between
-// the two is an option named here:
+// Both are one implementation (block_shampoo.h). The type only chooses defaults, so every
+// difference between the two is an option named here:
 //
 //                              dash               shampoo (Distributed Shampoo)
 //   stacking                   rank               block
@@ -12,20 +12,19 @@
 //   inverse_root.type          newton_db          evd
 //   inverse_root.double_ridge  true (if evd)      false
 //
-// Symbols of REFERENCE and the paper: B block_size, βG beta_g, βLR beta_factors, βgr beta_graft,
+// Symbols of the paper: B block_size, βG beta_g, βLR beta_factors, βgr beta_graft,
 // ε_graft graft_eps, f frequency, μ momentum.
 #pragma once
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "ops/blocks/blocks.h"
-#include "optim/blocks/block_layout.h"
 #include "optim/inverse_root/inverse_root.h"
+#include "optim/optimizer.h"
 
 namespace dashlm {
-
-// Bounds of configuration values. An average that forgets nothing has no bias correction; without
-// any epsilon a weight that never had a gradient would get 0/0.
-constexpr double kBelowOne = 1.0 - 1e-6;
-constexpr double kTiny = 1e-30;
 
 // What vectors (norm weights) are updated by.
 enum class VectorRule {
@@ -55,7 +54,7 @@ struct EnumNames<BlockPrecision> {
   };
 };
 
-struct DashConfig {
+struct BlockShampooConfig {
   int64_t block_size = 1024;
   Stacking stacking = Stacking::rank;
   bool split_qkv = false;
@@ -83,14 +82,22 @@ struct DashConfig {
   int64_t max_failures = 20;
   int64_t statistics_every = 0;
 
-  static DashConfig shampoo_defaults();
+  static BlockShampooConfig shampoo_defaults();
+
+  void describe(Schema& schema);
+  BlockCut cut() const { return {block_size, split_qkv}; }
+  // r³ + c³ where the block has factors of sizes r and c, its elements where it has none.
+  double cost(const Block& block) const;
+  std::vector<std::string> warnings(int64_t steps) const;
+  std::unique_ptr<Optimizer> make(OptimizerParts parts) const;
+
   // The first update that is preconditioned.
   int64_t first_update() const { return start < 0 ? frequency : start; }
   MatmulPrecision product_precision() const;
-  // Sentences about values that do not do what one might expect.
-  std::vector<std::string> warnings() const;
-
-  void describe(Schema& schema);
+  // Whether these blocks have factors.
+  bool preconditions(const Block& block) const {
+    return !block.vector || vectors == VectorRule::shampoo;
+  }
 };
 
 }  // namespace dashlm

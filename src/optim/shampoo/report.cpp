@@ -1,4 +1,5 @@
-// What Dash tells about itself: the lines of `dashlm plan`, and statistics for metrics.jsonl.
+// What BlockShampoo tells about itself: the lines of `dashlm plan`, and statistics for
+// metrics.jsonl.
 #include <algorithm>
 #include <cmath>
 
@@ -30,7 +31,7 @@ double typical_norm(Context& context, const Tensor& stack) {
 
 // Products of blocks that are not square count by their operations, 2·r·r·c and 2·r·c·c, in units
 // of 2·r·c·max(r, c).
-std::vector<StackPlan> Dash::plan() const {
+std::vector<StackPlan> BlockShampoo::plan() const {
   std::vector<StackPlan> lines;
   const auto add = [&](const std::string& group, int64_t count, int64_t bytes, double products) {
     auto line = std::find_if(lines.begin(), lines.end(),
@@ -65,12 +66,13 @@ std::vector<StackPlan> Dash::plan() const {
   return lines;
 }
 
-bool Dash::statistics_due(int64_t update) const {
+bool BlockShampoo::statistics_due(int64_t update) const {
   return config_.statistics_every > 0 && update % config_.statistics_every == 0;
 }
 
 // By power iteration; empty when planning.
-std::vector<float> Dash::largest_root_eigenvalues(Context& context, size_t factor_stack) const {
+std::vector<float> BlockShampoo::largest_root_eigenvalues(Context& context,
+                                                          size_t factor_stack) const {
   const FactorState& state = factor_stacks_[factor_stack];
   const ArenaScope scope(context.scratch);
   const Tensor largest =
@@ -85,8 +87,8 @@ std::vector<float> Dash::largest_root_eigenvalues(Context& context, size_t facto
 
 // Iterations do not know the condition of a factor. Its largest eigenvalue is about s / margin; the
 // least one, as far as the iteration has taken it in, is the largest of the root to the power -1/e.
-void Dash::add_conditions(Context& context, size_t factor_stack,
-                          std::span<RootReport> reports) const {
+void BlockShampoo::add_conditions(Context& context, size_t factor_stack,
+                                  std::span<RootReport> reports) const {
   const ScalingConfig* scaling = config_.inverse_root.scaling();
   if (!scaling) return;
   const double order = 1 / exponent_of(blocks_.factor_stacks()[factor_stack]);
@@ -98,7 +100,7 @@ void Dash::add_conditions(Context& context, size_t factor_stack,
   }
 }
 
-std::vector<BlockStatistics> Dash::statistics(Context& context) const {
+std::vector<BlockStatistics> BlockShampoo::statistics(Context& context) const {
   std::vector<BlockStatistics> groups;
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const BlockStack& stack = blocks_.stacks()[i];

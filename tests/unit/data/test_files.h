@@ -86,11 +86,11 @@ void expect_error(Action&& action, const std::vector<std::string>& parts,
   try {
     action();
   } catch (const Error& error) {
-    for (const std::string& part : parts) EXPECT_THAT(error.what(), testing::HasSubstr(part));
+    for (const std::string& part : parts) EXPECT_THAT(error.what(), ::testing::HasSubstr(part));
     EXPECT_EQ(error.code(), code) << error.what();
     return;
   }
-  ADD_FAILURE() << "no error, expected one with: " << testing::PrintToString(parts);
+  ADD_FAILURE() << "no error, expected one with: " << ::testing::PrintToString(parts);
 }
 
 }  // namespace dashlm::test

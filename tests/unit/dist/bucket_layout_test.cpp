@@ -15,9 +15,9 @@ namespace {
 
 std::vector<BlockPlace> awkward_places() {
   const ParameterLayout layout = awkward_parameters();
-  const std::vector<double> ones(layout.parameters().size(), 1.0);
   std::vector<BlockPlace> places;
-  for (const Block& block : cut_into_blocks(layout, 4, false, ones)) places.push_back(block.place);
+  for (const Block& block : cut_into_blocks(layout, {.block_size = 4}))
+    places.push_back(block.place);
   return places;
 }
 

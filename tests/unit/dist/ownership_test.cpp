@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "model/parameters.h"
 #include "optim/optimizer.h"
+#include "support/optimizer_settings.h"
 
 namespace dashlm::testing {
 namespace {
@@ -59,12 +60,12 @@ TEST(Ownership, Llama953MIsBalancedOnManyRanks) {
                     .vocab_size = 32000,
                     .seq_len = 1024};
   model.resolve();
-  const ParameterLayout layout(model);
+  const ParameterLayout layout = llama_parameters(model);
   ASSERT_EQ(layout.elements(), 953'223'168);
   const auto imbalance_of = [&](int64_t block_size, int ranks, VectorRule vectors) {
-    OptimizerConfig config(OptimizerType::dash);
-    config.dash.block_size = block_size;
-    config.dash.vectors = vectors;
+    OptimizerConfig config("dash");
+    block_shampoo(config).block_size = block_size;
+    block_shampoo(config).vectors = vectors;
     std::vector<double> costs;
     for (const Block& block : optimizer_blocks(config, layout)) {
       costs.push_back(block_cost(config, block));

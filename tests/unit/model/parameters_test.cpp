@@ -16,7 +16,7 @@ ModelConfig resolved(ModelConfig config) {
 TEST(ParameterLayout, Llama953M) {
   const ModelConfig config =
       resolved({.n_layer = 16, .d_model = 2048, .n_head = 16, .vocab_size = 32000});
-  const ParameterLayout layout(config);
+  const ParameterLayout layout = llama_parameters(config);
   EXPECT_EQ(layout.elements(), 953'223'168);
   EXPECT_EQ(layout.parameters().size(), 3 + 16 * 7);
 }
@@ -24,7 +24,7 @@ TEST(ParameterLayout, Llama953M) {
 TEST(ParameterLayout, NamesShapesAndContiguousOffsets) {
   const ModelConfig config = resolved(
       {.n_layer = 2, .d_model = 12, .n_head = 3, .n_kv_head = 1, .d_ff = 7, .vocab_size = 5});
-  const ParameterLayout layout(config);
+  const ParameterLayout layout = llama_parameters(config);
   const std::vector<std::pair<std::string, Shape>> expected = {
       {"embed", {5, 12}},
       {"layer0.attn_norm", {12}},
@@ -65,7 +65,7 @@ TEST(ParameterLayout, ViewsCoverEveryElementOnce) {
                                          .d_ff = 5,
                                          .vocab_size = 6,
                                          .tie_embeddings = tied});
-    const ParameterLayout layout(config);
+    const ParameterLayout layout = llama_parameters(config);
     Lab lab;
     const Tensor flat = lab.normal("flat", {layout.elements()});
     const LlamaTensors t = llama_tensors(layout, config, flat);
@@ -93,7 +93,7 @@ TEST(ParameterLayout, ViewsCoverEveryElementOnce) {
 // those is one failure in a million, and the numbers never change.
 TEST(InitializeParameters, HasTheDeviationsOfTheModel) {
   const ModelConfig config = resolved({.n_layer = 3, .d_model = 64, .vocab_size = 200});
-  const ParameterLayout layout(config);
+  const ParameterLayout layout = llama_parameters(config);
   std::vector<float> values(static_cast<size_t>(layout.elements()));
   initialize_all(layout, 42, values.data());
   for (const Parameter& p : layout.parameters()) {
@@ -148,7 +148,7 @@ TEST(InitializeParameters, IsAPlainLoopWhateverTheNumberOfThreads) {
 
 TEST(InitializeParameters, DependsOnTheSeedAndNothingElse) {
   const ModelConfig config = resolved({.n_layer = 1, .d_model = 32, .vocab_size = 50});
-  const ParameterLayout layout(config);
+  const ParameterLayout layout = llama_parameters(config);
   const auto draw = [&](uint64_t seed, int threads) {
     const ThreadScope scope(threads);
     std::vector<float> values(static_cast<size_t>(layout.elements()));

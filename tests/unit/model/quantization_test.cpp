@@ -96,7 +96,7 @@ TEST_P(QuantizedLayers, AreTheirMatricesAlone) {
   ModelConfig config{
       .n_layer = 2, .d_model = 24, .n_head = 2, .d_ff = 40, .vocab_size = 31, .seq_len = 8};
   config.resolve();
-  const ParameterLayout layout(config);
+  const ParameterLayout layout = llama_parameters(config);
   Lab lab;
   const Tensor weights = lab.normal("weights", {layout.elements()}, 1, 0, GetParam());
   const Tensor before = lab.copy("before", weights);

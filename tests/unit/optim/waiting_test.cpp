@@ -15,8 +15,8 @@ class Waiting : public ::testing::Test {
     const auto make = [&] {
       weights_ = state_.take("weights", {layout.elements()});
       gradients_ = state_.take("gradients", {layout.elements()});
-      optimizer_ = make_optimizer(config, optimizer_blocks(config, layout), weights_, gradients_,
-                                  state_, /*seed=*/3);
+      optimizer_ = make_optimizer(
+          config, {optimizer_blocks(config, layout), weights_, gradients_, state_, /*seed=*/3});
     };
     make();
     optimizer_->update(context_, {});
@@ -42,8 +42,8 @@ class Waiting : public ::testing::Test {
 
 TEST_F(Waiting, DashLooksAtItsRootsOnceWhenAllWorkIsGivenAway) {
   OptimizerConfig config = small_dash();
-  config.dash.frequency = 3;
-  config.dash.stacking = Stacking::block;  // many stacks
+  block_shampoo(config).frequency = 3;
+  block_shampoo(config).stacking = Stacking::block;  // many stacks
   build(config, awkward_parameters());
   for (int64_t t = 1; t <= 6; ++t) {
     update(t);
@@ -56,7 +56,7 @@ TEST_F(Waiting, DashLooksAtItsRootsOnceWhenAllWorkIsGivenAway) {
 }
 
 TEST_F(Waiting, AdamwNeverWaits) {
-  build(OptimizerConfig(OptimizerType::adamw), awkward_parameters());
+  build(OptimizerConfig("adamw"), awkward_parameters());
   update(1);
   EXPECT_EQ(device_.downloads + device_.uploads + device_.synchronizations, 0);
   EXPECT_GT(optimizer_->times().update, 0.0);
@@ -89,7 +89,7 @@ TEST_F(Waiting, AFailingDeviceDoesNotEndTheProcess) {
 
 TEST_F(Waiting, WithoutAnyFactorThereIsNothingToLookAt) {
   OptimizerConfig config = small_dash();
-  config.dash.vectors = VectorRule::adamw;
+  block_shampoo(config).vectors = VectorRule::adamw;
   build(config, ParameterLayout({{"a", {5}, 0, 1}}));
   update(1);
   EXPECT_EQ(device_.downloads + device_.uploads + device_.synchronizations, 0);
@@ -99,9 +99,9 @@ TEST_F(Waiting, WithoutAnyFactorThereIsNothingToLookAt) {
 // updates later.
 TEST(Dash, FailuresCountAtRefreshesOnly) {
   OptimizerConfig config = small_dash();
-  config.dash.frequency = 4;
-  config.dash.stagger = true;
-  config.dash.max_failures = 3;
+  block_shampoo(config).frequency = 4;
+  block_shampoo(config).stagger = true;
+  block_shampoo(config).max_failures = 3;
   StepLab lab(config);
   const std::string name = "L of b[4:8, 0:4]";
   lab.run(1);

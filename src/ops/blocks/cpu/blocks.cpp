@@ -25,7 +25,7 @@ Place place_of(const Tensor& places, int64_t block) {
 template <Grafting kRule>
 inline float graft(float mean, float variance, float mean_correction, float variance_correction,
                    float eps) {
-  if constexpr (kRule == Grafting::adam || kRule == Grafting::adagrad) {
+  if constexpr (has_variance(kRule)) {
     return mean * mean_correction / (eps + std::sqrt(variance * variance_correction));
   } else {
     return mean * mean_correction;

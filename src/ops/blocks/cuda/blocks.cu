@@ -203,10 +203,8 @@ void apply_block_update(Context& context, const Tensor& flat, const Tensor& plac
   if (context.planning()) return;
 
   const cudaStream_t stream = stream_of(context);
-  const bool has_variance =
-      update.grafting == Grafting::adam || update.grafting == Grafting::adagrad;
   const Graft graft{.mean = tensors.mean.f32(),
-                    .variance = has_variance ? tensors.variance->f32() : nullptr,
+                    .variance = has_variance(update.grafting) ? tensors.variance->f32() : nullptr,
                     .mean_correction = update.mean_correction,
                     .variance_correction = update.variance_correction,
                     .eps = update.graft_eps};

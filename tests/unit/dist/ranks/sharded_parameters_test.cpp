@@ -23,9 +23,8 @@ class Shards {
  public:
   explicit Shards(int64_t bucket_elements, DType type = DType::f32)
       : bucket_elements_(bucket_elements), type_(type) {
-    const std::vector<double> ones(layout_.parameters().size(), 1.0);
     std::vector<double> costs;
-    for (const Block& block : cut_into_blocks(layout_, 4, false, ones)) {
+    for (const Block& block : cut_into_blocks(layout_, {.block_size = 4})) {
       places_.push_back(block.place);
       costs.push_back(static_cast<double>(block.place.elements()));
     }

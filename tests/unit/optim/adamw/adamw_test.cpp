@@ -4,7 +4,7 @@
 
 #include "model/parameters.h"
 #include "ops/blocks/adamw.h"
-#include "support/lab.h"
+#include "support/step_lab.h"
 
 namespace dashlm::testing {
 namespace {
@@ -18,22 +18,23 @@ ModelConfig small_config() {
 class AdamwOptimizer : public ::testing::Test {
  protected:
   AdamwOptimizer()
-      : layout_(small_config()),
+      : layout_(llama_parameters(small_config())),
         weights_(lab_.normal("weights", {layout_.elements()})),
         gradients_(lab_.normal("gradients", {layout_.elements()})),
         arena_(lab_.device(), "optimizer") {}
 
   // Of five rows and columns: they divide nothing. Frozen ones are not the optimizer's.
   std::vector<Block> blocks() const {
-    std::vector<Block> all = cut_into_blocks(layout_, 5, false, lr_scale_);
+    std::vector<Block> all = cut_into_blocks(layout_, {.block_size = 5}, lr_scale_);
     std::erase_if(all, [](const Block& block) { return block.lr_scale == 0; });
     return all;
   }
 
+  OptimizerParts parts(const Tensor& weights, Arena& arena) const {
+    return {blocks(), weights, gradients_, arena};
+  }
   std::unique_ptr<Adamw> make(const AdamwConfig& config) {
-    const auto construct = [&] {
-      return std::make_unique<Adamw>(config, blocks(), weights_, gradients_, arena_);
-    };
+    const auto construct = [&] { return std::make_unique<Adamw>(config, parts(weights_, arena_)); };
     construct();  // measures the arena
     arena_.commit();
     auto optimizer = construct();
@@ -176,10 +177,10 @@ TEST_F(AdamwOptimizer, StateContinuesARun) {
   const auto first = make({});
   update(*first, {.update = 1, .lr = 0.01});
   Arena other_arena(lab_.device(), "another optimizer");
-  Adamw(AdamwConfig{}, blocks(), weights_, gradients_, other_arena);
+  Adamw(AdamwConfig{}, parts(weights_, other_arena));
   other_arena.commit();
   const Tensor weights = lab_.copy("weights", weights_);
-  Adamw second(AdamwConfig{}, blocks(), weights, gradients_, other_arena);
+  Adamw second(AdamwConfig{}, parts(weights, other_arena));
   run(lab_, [&](Context& context) { second.initialize(context); });
   for (const Tensor& from : first->state()) {
     const Tensor to = state_of(second, from.name);

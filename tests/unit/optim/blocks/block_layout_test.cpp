@@ -5,14 +5,14 @@
 #include <map>
 #include <set>
 
+#include "model/parameters.h"
 #include "support/step_lab.h"
 
 namespace dashlm::testing {
 namespace {
 
 std::vector<Block> cut(const ParameterLayout& layout, int64_t size, bool split_qkv = false) {
-  const std::vector<double> lr_scale(layout.parameters().size(), 1.0);
-  return cut_into_blocks(layout, size, split_qkv, lr_scale);
+  return cut_into_blocks(layout, {size, split_qkv});
 }
 
 // How often each element of the flat parameters lies in a block.
@@ -36,7 +36,7 @@ ModelConfig tiny_model() {
 }
 
 TEST(BlockLayout, CoversEveryElementOnce) {
-  for (const ParameterLayout& layout : {awkward_parameters(), ParameterLayout(tiny_model())}) {
+  for (const ParameterLayout& layout : {awkward_parameters(), llama_parameters(tiny_model())}) {
     for (const int64_t size : {1, 2, 3, 4, 5, 8, 100}) {
       for (const bool split : {false, true}) {
         for (const Stacking stacking : {Stacking::block, Stacking::layer, Stacking::rank}) {
@@ -107,7 +107,7 @@ TEST(BlockLayout, OneCallServesAllOfARankOneMatrixOrOneBlock) {
 
 TEST(BlockLayout, SplitsQueriesKeysAndValues) {
   const ModelConfig model = tiny_model();  // 12 rows of queries, 4 of keys, 4 of values
-  const ParameterLayout layout(model);
+  const ParameterLayout layout = llama_parameters(model);
   std::map<std::string, int64_t> rows;
   for (const Block& block : cut(layout, 8, true)) {
     if (block.name.starts_with("layer0.qkv")) rows[block.name] = block.place.rows;
@@ -127,7 +127,7 @@ TEST(BlockLayout, BlocksKnowTheirNumberAndTheRateOfTheirParameter) {
   std::vector<double> lr_scale(layout.parameters().size(), 1.0);
   lr_scale[1] = 0;
   lr_scale[3] = 0.5;
-  const std::vector<Block> blocks = cut_into_blocks(layout, 4, false, lr_scale);
+  const std::vector<Block> blocks = cut_into_blocks(layout, {.block_size = 4}, lr_scale);
   for (size_t i = 0; i < blocks.size(); ++i) {
     EXPECT_EQ(blocks[i].id, static_cast<int64_t>(i));
     EXPECT_EQ(blocks[i].lr_scale, lr_scale[blocks[i].parameter]);

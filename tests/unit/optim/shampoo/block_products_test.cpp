@@ -145,8 +145,9 @@ TEST(Dash, MatmulIsThePrecisionOfAllProductsBesidesTheRoots) {
   std::vector<float> start;
   for (const auto precision : {BlockPrecision::fp32, BlockPrecision::tf32, BlockPrecision::bf16}) {
     OptimizerConfig config = small_dash();
-    config.dash.matmul = precision;
-    config.dash.inverse_root.method = EvdConfig{.ridge = kRidge, .ridge_type = RidgeType::relative};
+    block_shampoo(config).matmul = precision;
+    block_shampoo(config).inverse_root.method =
+        EvdConfig{.ridge = kRidge, .ridge_type = RidgeType::relative};
     StepLab lab(config);
     start = lab.weights();
     lab.run(1);

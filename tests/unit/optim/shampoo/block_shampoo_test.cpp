@@ -10,17 +10,17 @@
 namespace dashlm::testing {
 namespace {
 
-TEST(Dash, StackingChangesNoBit) {
+TEST(BlockShampoo, StackingChangesNoBit) {
   for (const bool stagger : {false, true}) {
     std::vector<float> reference;
     for (const Stacking stacking : {Stacking::rank, Stacking::layer, Stacking::block}) {
       for (const int threads : {1, 3}) {
         OptimizerConfig config = small_dash();
-        config.dash.stacking = stacking;
-        config.dash.frequency = 3;
-        config.dash.stagger = stagger;
-        config.dash.momentum = 0.5;
-        config.dash.weight_decay = 0.1;
+        block_shampoo(config).stacking = stacking;
+        block_shampoo(config).frequency = 3;
+        block_shampoo(config).stagger = stagger;
+        block_shampoo(config).momentum = 0.5;
+        block_shampoo(config).weight_decay = 0.1;
         StepLab lab(config, awkward_parameters(), threads);
         lab.run(7);
         if (reference.empty()) reference = lab.weights();
@@ -33,29 +33,30 @@ TEST(Dash, StackingChangesNoBit) {
 // Bias-corrected factors differ from plain ones by a scalar, which grafting removes; the rest of
 // what distinguishes the two optimizers is set to the same values. After a few updates all factors
 // have full rank, so the roots are well conditioned enough for fp32.
-TEST(Dash, ShampooWithNeutralOptionsIsDash) {
-  OptimizerConfig dash = small_dash(), shampoo(OptimizerType::shampoo);
-  shampoo.dash.block_size = 4;
-  shampoo.dash.vectors = VectorRule::adamw;
-  dash.dash.vectors = VectorRule::adamw;
-  dash.dash.inverse_root.method = EvdConfig{.ridge = 1e-12, .rank_rtol = 0};
-  shampoo.dash.inverse_root.method =
+TEST(BlockShampoo, ShampooWithNeutralOptionsIsDash) {
+  OptimizerConfig dash = small_dash(), shampoo("shampoo");
+  block_shampoo(shampoo).block_size = 4;
+  block_shampoo(shampoo).vectors = VectorRule::adamw;
+  block_shampoo(dash).vectors = VectorRule::adamw;
+  block_shampoo(dash).inverse_root.method = EvdConfig{.ridge = 1e-12, .rank_rtol = 0};
+  block_shampoo(shampoo).inverse_root.method =
       EvdConfig{.ridge = 1e-12, .double_ridge = false, .rank_rtol = 0};
   for (OptimizerConfig* config : {&dash, &shampoo}) {
-    config->dash.start = 6;
-    config->dash.frequency = 2;
+    block_shampoo(*config).start = 6;
+    block_shampoo(*config).frequency = 2;
   }
   StepLab a(dash), b(shampoo);
-  EXPECT_NE(dash.dash.factor_bias_correction, shampoo.dash.factor_bias_correction);
+  EXPECT_NE(block_shampoo(dash).factor_bias_correction,
+            block_shampoo(shampoo).factor_bias_correction);
   a.run(10);
   b.run(10);
   EXPECT_LT(relative_difference(a.weights(), b.weights()), 1e-4);
 }
 
-TEST(Dash, DirectionDoesNotDependOnTheGradientsScale) {
+TEST(BlockShampoo, DirectionDoesNotDependOnTheGradientsScale) {
   for (const double scale : {1e-4, 1e-2, 1e2, 1e4}) {
     OptimizerConfig config = small_dash();
-    config.dash.graft_eps = 1e-30;
+    block_shampoo(config).graft_eps = 1e-30;
     StepLab one(config), scaled(config);
     const std::vector<float> start = one.weights();
     one.run(4, 1e-2);
@@ -67,7 +68,7 @@ TEST(Dash, DirectionDoesNotDependOnTheGradientsScale) {
   }
 }
 
-TEST(Dash, ClippingScalesTheGradient) {
+TEST(BlockShampoo, ClippingScalesTheGradient) {
   StepLab clipped(small_dash()), small(small_dash());
   for (int64_t t = 1; t <= 3; ++t) {
     clipped.set_gradients(t, 8e-2);
@@ -79,12 +80,12 @@ TEST(Dash, ClippingScalesTheGradient) {
   EXPECT_LT(relative_difference(clipped.weights(), small.weights()), 1e-5);
 }
 
-TEST(Dash, ZeroBlockMovesNothingAndDisturbsNobody) {
-  for (const auto type : {OptimizerType::dash, OptimizerType::shampoo}) {
+TEST(BlockShampoo, ZeroBlockMovesNothingAndDisturbsNobody) {
+  for (const std::string type : {"dash", "shampoo"}) {
     OptimizerConfig config(type);
-    config.dash.block_size = 4;
-    config.dash.start = 1;
-    config.dash.vectors = VectorRule::shampoo;
+    block_shampoo(config).block_size = 4;
+    block_shampoo(config).start = 1;
+    block_shampoo(config).vectors = VectorRule::shampoo;
     StepLab zero(config), other(config);
     const std::vector<float> before = zero.weights(1);
     for (int64_t t = 1; t <= 3; ++t) {
@@ -101,9 +102,9 @@ TEST(Dash, ZeroBlockMovesNothingAndDisturbsNobody) {
   }
 }
 
-TEST(Dash, ABlockThatFailsKeepsItsRootAndDisturbsNobody) {
+TEST(BlockShampoo, ABlockThatFailsKeepsItsRootAndDisturbsNobody) {
   OptimizerConfig config = small_dash();
-  config.dash.max_failures = 3;
+  block_shampoo(config).max_failures = 3;
   StepLab broken(config), sound(config);
   const auto update = [&](int64_t t) {
     broken.set_gradients(t);
@@ -134,7 +135,7 @@ TEST(Dash, ABlockThatFailsKeepsItsRootAndDisturbsNobody) {
   }
 }
 
-TEST(Dash, ASuccessResetsTheCount) {
+TEST(BlockShampoo, ASuccessResetsTheCount) {
   StepLab lab(small_dash());
   lab.run(1);
   const std::string name = "R of a[0:4, 4:8]";
@@ -167,20 +168,20 @@ std::set<int64_t> refreshes(const OptimizerConfig& config, int64_t updates) {
   return steps;
 }
 
-TEST(Dash, RefreshesAtTheStartAndThenEveryFUpdates) {
+TEST(BlockShampoo, RefreshesAtTheStartAndThenEveryFUpdates) {
   OptimizerConfig config = small_dash();
-  config.dash.frequency = 3;
+  block_shampoo(config).frequency = 3;
   EXPECT_EQ(refreshes(config, 8), (std::set<int64_t>{1, 3, 6}));
-  config.dash.start = 4;  // no multiple of f: refreshed all the same
+  block_shampoo(config).start = 4;  // no multiple of f: refreshed all the same
   EXPECT_EQ(refreshes(config, 10), (std::set<int64_t>{4, 6, 9}));
-  config.dash.start = -1;  // Distributed Shampoo's default
+  block_shampoo(config).start = -1;  // Distributed Shampoo's default
   EXPECT_EQ(refreshes(config, 8), (std::set<int64_t>{3, 6}));
 }
 
-TEST(Dash, StaggeringRefreshesEveryBlockOnceInFUpdates) {
+TEST(BlockShampoo, StaggeringRefreshesEveryBlockOnceInFUpdates) {
   OptimizerConfig config = small_dash();
-  config.dash.frequency = 4;
-  config.dash.stagger = true;
+  block_shampoo(config).frequency = 4;
+  block_shampoo(config).stagger = true;
   StepLab lab(config);
   lab.run(1);
   std::vector<double> before = lab.root_norms();
@@ -207,18 +208,18 @@ const InverseRootConfig kMethods[] = {
 
 // An update that takes more scratch memory than was planned is an error, so it is enough that all
 // of them are made.
-TEST(Dash, ThePlanCoversUpdatesBeforeAndAfterTheStart) {
+TEST(BlockShampoo, ThePlanCoversUpdatesBeforeAndAfterTheStart) {
   // Many blocks: their directions take more scratch memory than the roots of some batches do.
   const ParameterLayout many_blocks({{"w", {13 * 32, 32}, 0, 1}});
   for (const InverseRootConfig& method : kMethods) {
     for (const int64_t start : {-1, 1, 2, 5}) {
       for (const bool stagger : {false, true}) {
-        OptimizerConfig config(OptimizerType::dash);
-        config.dash.block_size = 32;
-        config.dash.inverse_root = method;
-        config.dash.start = start;
-        config.dash.frequency = 3;
-        config.dash.stagger = stagger;
+        OptimizerConfig config("dash");
+        block_shampoo(config).block_size = 32;
+        block_shampoo(config).inverse_root = method;
+        block_shampoo(config).start = start;
+        block_shampoo(config).frequency = 3;
+        block_shampoo(config).stagger = stagger;
         StepLab lab(config, many_blocks);
         EXPECT_NO_THROW(lab.run(7)) << enum_name(method.type()) << ", start " << start;
       }
@@ -228,28 +229,28 @@ TEST(Dash, ThePlanCoversUpdatesBeforeAndAfterTheStart) {
 
 // Ten factors are shared out to two threads, which take one at a time. Of a part of three the
 // threads work on all together, which takes more.
-TEST(Dash, ThePlanCoversThePartsThatStaggeringRefreshes) {
-  OptimizerConfig config(OptimizerType::dash);
-  config.dash.block_size = 256;
+TEST(BlockShampoo, ThePlanCoversThePartsThatStaggeringRefreshes) {
+  OptimizerConfig config("dash");
+  block_shampoo(config).block_size = 256;
   CoupledNewtonConfig method;
   method.steps = 2;
-  config.dash.inverse_root.method = method;
-  config.dash.frequency = 2;
-  config.dash.stagger = true;
+  block_shampoo(config).inverse_root.method = method;
+  block_shampoo(config).frequency = 2;
+  block_shampoo(config).stagger = true;
   StepLab lab(config, ParameterLayout({{"w", {256, 5 * 256}, 0, 1}}));
   EXPECT_NO_THROW(lab.run(3));
 }
 
 // Between two refreshes all updates are alike, so a period of f updates has the mean exactly.
-TEST(Dash, PlannedFlopsAreTheMeanOfUpdatesAfterTheStart) {
+TEST(BlockShampoo, PlannedFlopsAreTheMeanOfUpdatesAfterTheStart) {
   for (const InverseRootConfig& method : kMethods) {
     for (const bool stagger : {false, true}) {
       for (const int64_t start : {1, 4}) {
         OptimizerConfig config = small_dash();
-        config.dash.inverse_root = method;
-        config.dash.frequency = 3;
-        config.dash.stagger = stagger;
-        config.dash.start = start;
+        block_shampoo(config).inverse_root = method;
+        block_shampoo(config).frequency = 3;
+        block_shampoo(config).stagger = stagger;
+        block_shampoo(config).start = start;
         StepLab lab(config);
         double all = 0;
         for (int64_t t = 1; t <= start; ++t) lab.flops_of_update(t);
@@ -261,18 +262,18 @@ TEST(Dash, PlannedFlopsAreTheMeanOfUpdatesAfterTheStart) {
   }
 }
 
-TEST(Dash, BeforeTheStartItIsTheGraftingRule) {
-  OptimizerConfig dash = small_dash(), adamw(OptimizerType::adamw);
-  dash.dash.start = 100;
+TEST(BlockShampoo, BeforeTheStartItIsTheGraftingRule) {
+  OptimizerConfig dash = small_dash(), adamw("adamw");
+  block_shampoo(dash).start = 100;
   StepLab a(dash), b(adamw);
   a.run(5);
   b.run(5);
   EXPECT_LT(relative_difference(a.weights(), b.weights()), 1e-6);
 }
 
-TEST(Dash, VectorsByAdamwHaveNoFactors) {
-  OptimizerConfig dash = small_dash(), adamw(OptimizerType::adamw);
-  dash.dash.vectors = VectorRule::adamw;
+TEST(BlockShampoo, VectorsByAdamwHaveNoFactors) {
+  OptimizerConfig dash = small_dash(), adamw("adamw");
+  block_shampoo(dash).vectors = VectorRule::adamw;
   StepLab a(dash), b(adamw);
   for (const Tensor& tensor : a.optimizer().state()) {
     EXPECT_EQ(tensor.name.find("L of c"), std::string::npos) << tensor.name;
@@ -284,7 +285,7 @@ TEST(Dash, VectorsByAdamwHaveNoFactors) {
   }
 }
 
-TEST(Dash, GraftingGivesEachBlockTheSizeOfTheRulesUpdate) {
+TEST(BlockShampoo, GraftingGivesEachBlockTheSizeOfTheRulesUpdate) {
   const ParameterLayout square({{"w", {4, 4}, 0, 1}});
   const auto moved = [&](OptimizerConfig config) {
     StepLab lab(config, square);
@@ -296,23 +297,23 @@ TEST(Dash, GraftingGivesEachBlockTheSizeOfTheRulesUpdate) {
   };
   for (const Grafting rule : {Grafting::adam, Grafting::adagrad, Grafting::sgd}) {
     OptimizerConfig shampoo = small_dash(), plain = small_dash();
-    shampoo.dash.grafting = plain.dash.grafting = rule;
-    plain.dash.start = 100;
+    block_shampoo(shampoo).grafting = block_shampoo(plain).grafting = rule;
+    block_shampoo(plain).start = 100;
     EXPECT_NEAR(moved(shampoo), moved(plain), 1e-5 * moved(plain)) << enum_name(rule);
   }
   // Without grafting, of one update: L = 0.05·G·Gᵀ, so L^(-1/4)·G·R^(-1/4) is orthogonal times
   // 0.05^(-1/2), of norm sqrt(4/0.05).
   OptimizerConfig none = small_dash();
-  none.dash.grafting = Grafting::none;
-  none.dash.inverse_root.method = EvdConfig{.ridge = 0};
+  block_shampoo(none).grafting = Grafting::none;
+  block_shampoo(none).inverse_root.method = EvdConfig{.ridge = 0};
   EXPECT_NEAR(moved(none), 0.1 * std::sqrt(4 / 0.05), 2e-3);
 }
 
-TEST(Dash, DecaysMatricesAndOnlyOnRequestVectors) {
+TEST(BlockShampoo, DecaysMatricesAndOnlyOnRequestVectors) {
   for (const bool vectors : {false, true}) {
     OptimizerConfig plain = small_dash(), decayed = small_dash();
-    decayed.dash.weight_decay = 0.5;
-    decayed.dash.decay_vectors = vectors;
+    block_shampoo(decayed).weight_decay = 0.5;
+    block_shampoo(decayed).decay_vectors = vectors;
     StepLab a(plain), b(decayed);
     const std::vector<float> start = a.weights();
     a.run(1);
@@ -328,11 +329,14 @@ TEST(Dash, DecaysMatricesAndOnlyOnRequestVectors) {
   }
 }
 
-TEST(Dash, LearningRateMultipliers) {
-  for (const auto type : {OptimizerType::dash, OptimizerType::adamw}) {
-    OptimizerConfig plain(type), scaled(type);
-    plain.dash.block_size = scaled.dash.block_size = 4;
-    scaled.lr_scale = {"*=0.5", "b=0", "[cd]=2"};
+TEST(BlockShampoo, LearningRateMultipliers) {
+  for (const std::string type : {"dash", "adamw"}) {
+    OptimizerConfig plain(type);
+    set_keys(plain, R"({"block_size": 4})");
+    OptimizerConfig scaled = plain;
+    set_keys(scaled, R"({"groups": [{"match": "*", "lr_scale": 0.5},
+                                     {"match": "b", "lr_scale": 0},
+                                     {"match": ["c", "d"], "lr_scale": 2}]})");
     StepLab a(plain), b(scaled);
     const auto start = [&](size_t p) { return StepLab(plain).weights(p); };
     a.run(1);
@@ -346,20 +350,31 @@ TEST(Dash, LearningRateMultipliers) {
                 1e-5);
     }
   }
-  OptimizerConfig wrong(OptimizerType::adamw);
+}
+
+// As older configs have them.
+TEST(BlockShampoo, RulesOfLearningRatesAreGroups) {
+  const OptimizerConfig rules = optimizer_config(R"({"lr_scale": ["*=0.5", "b=0"]})");
+  const OptimizerConfig groups = optimizer_config(
+      R"({"groups": [{"match": "*", "lr_scale": 0.5}, {"match": "b", "lr_scale": 0}]})");
+  const auto text = [](OptimizerConfig config) {
+    return write_config([&](Schema& s) { config.describe(s); }).dump();
+  };
+  EXPECT_EQ(text(rules), text(groups));
   for (const char* rule : {"z=1", "a", "a=", "a=x", "a=1x", "a=-1", "a=inf", "a=1e400", "a=1e-400",
                            "a=nan", "a=-inf", "a=2e6"}) {
-    wrong.lr_scale = {rule};
-    const char* named = rule[0] == 'z' ? "\"z\"" : rule;
-    expect_bad_input({"optimizer.lr_scale", named}, [&] { StepLab{wrong}; });
+    const bool matches = rule[0] != 'z';
+    expect_bad_input(
+        {matches ? "optimizer.lr_scale" : "optimizer.groups", matches ? rule : "\"z\""},
+        [&] { StepLab{optimizer_config(fmt::format(R"({{"lr_scale": ["{}"]}})", rule))}; });
   }
 }
 
-TEST(Dash, StateIsNamedByBlockWhateverTheStacking) {
+TEST(BlockShampoo, StateIsNamedByBlockWhateverTheStacking) {
   std::set<std::string> reference;
   for (const Stacking stacking : {Stacking::rank, Stacking::layer, Stacking::block}) {
     OptimizerConfig config = small_dash();
-    config.dash.stacking = stacking;
+    block_shampoo(config).stacking = stacking;
     StepLab lab(config);
     std::set<std::string> names;
     int64_t bytes = 0;
@@ -375,11 +390,11 @@ TEST(Dash, StateIsNamedByBlockWhateverTheStacking) {
   }
 }
 
-TEST(Dash, MethodsThatCannotDoAnExponentSaySo) {
+TEST(BlockShampoo, MethodsThatCannotDoAnExponentSaySo) {
   OptimizerConfig config = small_dash();
-  config.dash.exponent = 0.4;
+  block_shampoo(config).exponent = 0.4;
   EXPECT_THROW(StepLab{config}, Error);
-  config.dash.inverse_root.method = EvdConfig{};
+  block_shampoo(config).inverse_root.method = EvdConfig{};
   EXPECT_NO_THROW(StepLab{config});
 }
 

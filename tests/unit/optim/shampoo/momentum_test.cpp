@@ -16,12 +16,12 @@ class Momentum : public ::testing::TestWithParam<MomentumCase> {};
 TEST_P(Momentum, AddsUpUpdatesAndPerhapsTheirDecay) {
   const auto [nesterov, decay_inside] = GetParam();
   OptimizerConfig config = small_dash();
-  config.dash.momentum = 0.8;
-  config.dash.nesterov = nesterov;
-  config.dash.weight_decay = 0.3;
-  config.dash.decay_in_momentum = decay_inside;
-  config.dash.grafting = Grafting::sgd;
-  config.dash.beta_g = 0;
+  block_shampoo(config).momentum = 0.8;
+  block_shampoo(config).nesterov = nesterov;
+  block_shampoo(config).weight_decay = 0.3;
+  block_shampoo(config).decay_in_momentum = decay_inside;
+  block_shampoo(config).grafting = Grafting::sgd;
+  block_shampoo(config).beta_g = 0;
   StepLab lab(config, ParameterLayout({{"w", {1, 1}, 0, 1}}));
   double weight = static_cast<double>(lab.weights()[0]), velocity = 0;
   for (int64_t t = 1; t <= 5; ++t) {
@@ -43,8 +43,8 @@ INSTANTIATE_TEST_SUITE_P(All, Momentum,
 // Without a velocity there is nothing for the decay to go through.
 TEST(Momentum, OfZeroMakesThePlaceOfTheDecayIrrelevant) {
   OptimizerConfig outside = small_dash(), inside = small_dash();
-  for (OptimizerConfig* config : {&outside, &inside}) config->dash.weight_decay = 0.3;
-  inside.dash.decay_in_momentum = true;
+  for (OptimizerConfig* config : {&outside, &inside}) block_shampoo(*config).weight_decay = 0.3;
+  block_shampoo(inside).decay_in_momentum = true;
   StepLab a(outside), b(inside);
   a.run(3);
   b.run(3);
@@ -52,16 +52,16 @@ TEST(Momentum, OfZeroMakesThePlaceOfTheDecayIrrelevant) {
 }
 
 TEST(Momentum, DecayGoesThroughItInShampooAlone) {
-  EXPECT_TRUE(OptimizerConfig(OptimizerType::shampoo).dash.decay_in_momentum);
-  EXPECT_FALSE(OptimizerConfig(OptimizerType::dash).dash.decay_in_momentum);
+  EXPECT_TRUE(block_shampoo(OptimizerConfig("shampoo")).decay_in_momentum);
+  EXPECT_FALSE(block_shampoo(OptimizerConfig("dash")).decay_in_momentum);
 }
 
 TEST(Momentum, OfARunIsWarnedOf) {
-  DashConfig config;
-  EXPECT_TRUE(config.warnings().empty());
+  BlockShampooConfig config;
+  EXPECT_TRUE(config.warnings(1000).empty());
   config.momentum = 0.9;
-  ASSERT_EQ(config.warnings().size(), 1u);
-  EXPECT_THAT(config.warnings()[0], ::testing::HasSubstr("learning rate by 10"));
+  ASSERT_EQ(config.warnings(1000).size(), 1u);
+  EXPECT_THAT(config.warnings(1000)[0], ::testing::HasSubstr("learning rate by 10"));
 }
 
 }  // namespace

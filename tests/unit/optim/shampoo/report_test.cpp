@@ -6,9 +6,9 @@ namespace {
 
 double largest_condition(const InverseRootConfig::Method& method) {
   OptimizerConfig config = small_dash();
-  config.dash.exponent = 0.5;
-  config.dash.statistics_every = 1;
-  config.dash.inverse_root.method = method;
+  block_shampoo(config).exponent = 0.5;
+  block_shampoo(config).statistics_every = 1;
+  block_shampoo(config).inverse_root.method = method;
   StepLab lab(config, ParameterLayout({{"w", {4, 4}, 0, 1}}));
   lab.run(8);
   for (const BlockStatistics& group : lab.statistics()) {

@@ -1,6 +1,8 @@
-#include "optim/blocks/stack_places.h"
+#include "optim/blocks/block_state.h"
 
-#include <algorithm>
+#include <cmath>
+
+#include "ops/blocks/blocks.h"
 
 namespace dashlm {
 
@@ -18,6 +20,40 @@ void StackPlaces::fill(Context& context, const BlockLayout& layout, const BlockS
   }
   context.device.upload(offsets.data, host_offsets.data(), offsets.bytes());
   context.device.upload(lr_scale.data, host_scale.data(), lr_scale.bytes());
+}
+
+Tensor part_of(const Tensor& tensor, int64_t begin, int64_t count) {
+  return tensor.rank() == 0 ? Tensor{} : tensor.rows(begin, count);
+}
+
+Tensor packed_gradient(Context& context, const Tensor& gradients, const BlockStack& stack,
+                       const StackPlaces& places, int64_t begin, int64_t count, double scale) {
+  const Tensor packed = context.scratch.take("gradient", {count, stack.rows, stack.cols});
+  pack_blocks(context, packed, gradients, places.offsets.rows(begin, count),
+              static_cast<float>(scale));
+  return packed;
+}
+
+void average_in(Context& context, const Tensor& average, const Tensor& x, double beta) {
+  update_average(context, average, x, static_cast<float>(beta), new_weight(beta));
+}
+
+void average_squares_in(Context& context, const Tensor& average, const Tensor& x, double beta) {
+  update_square_average(context, average, x, static_cast<float>(beta), new_weight(beta));
+}
+
+float new_weight(double beta) {
+  return static_cast<float>(beta < 1 ? 1.0 - beta : 1.0);
+}
+
+double bias_correction(double beta, int64_t update) {
+  return beta < 1 ? 1.0 / (1.0 - std::pow(beta, static_cast<double>(update))) : 1.0;
+}
+
+void clear_tensors(Context& context, std::initializer_list<Tensor> tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (tensor.data) context.device.clear(tensor.data, tensor.bytes());
+  }
 }
 
 Tensor entry_of_stack(const Tensor& tensor, size_t at, const std::string& name) {
