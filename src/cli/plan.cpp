@@ -7,7 +7,8 @@
 #include "cli/options.h"
 #include "cli/plan_ranks.h"
 #include "config/config.h"
-#include "train/engine.h"
+#include "model/parameters.h"
+#include "train/step_plan.h"
 
 namespace dashlm {
 namespace {
@@ -48,28 +49,27 @@ void print_parameters(const Json& list) {
   std::cout << "\n";
 }
 
-Json plan_json(const RunConfig& config, const Engine& engine) {
-  const MemoryPlan& plan = engine.memory_plan();
+Json plan_json(const RunConfig& config, const StepPlan& plan) {
   const int64_t step_tokens = config.train.batch * config.model.seq_len;
   Json json;
-  json["parameters"] = engine.layout().elements();
-  json["bytes"] = memory_json(plan);
+  json["parameters"] = plan.parameters;
+  json["bytes"] = memory_json(plan.memory);
   json["steps"] = config.train.steps;
   json["micro_batches"] =
       (config.train.batch + config.train.micro_batch - 1) / config.train.micro_batch;
   json["tokens_per_step"] = step_tokens;
   json["tokens"] = step_tokens * config.train.steps;
-  json["tokens_per_parameter"] = static_cast<double>(step_tokens * config.train.steps) /
-                                 static_cast<double>(engine.layout().elements());
-  for (const StackPlan& line : engine.optimizer().plan()) {
+  json["tokens_per_parameter"] =
+      static_cast<double>(step_tokens * config.train.steps) / static_cast<double>(plan.parameters);
+  for (const StackPlan& line : plan.stacks) {
     json["stacks"].push_back({{"group", line.group},
                               {"count", line.count},
                               {"calls", line.calls},
                               {"state_bytes", line.state_bytes},
                               {"products_per_update", line.products}});
   }
-  json["flops_per_step"] = plan.step_flops;
-  json["flops_per_token"] = plan.step_flops / static_cast<double>(step_tokens);
+  json["flops_per_step"] = plan.flops;
+  json["flops_per_token"] = plan.flops / static_cast<double>(step_tokens);
   return json;
 }
 
@@ -110,10 +110,10 @@ void print_table(const Json& json) {
 void plan(const Options& options) {
   const RunConfig config = options.config.load(/*log_warnings=*/true);
   const auto device = open_device(config.device, static_cast<int>(config.threads));
-  LoneCommunicator alone;
-  const Engine engine(*device, config, alone);
-  Json json = plan_json(config, engine);
-  if (options.parameters) json["parameter_list"] = parameters_json(config, engine.layout());
+  Json json = plan_json(config, plan_step(*device, config));
+  if (options.parameters) {
+    json["parameter_list"] = parameters_json(config, llama_parameters(config.model));
+  }
   if (options.ranks > 1) json["ranks"] = plan_ranks(*device, config, options.ranks);
   if (!options.gpu.empty()) {
     json["estimate"] =

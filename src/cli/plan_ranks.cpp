@@ -35,8 +35,7 @@ const Json& extreme(const Json& ranks, bool most) {
 }
 
 int costliest_rank(Device& device, const RunConfig& config, int ranks) {
-  LoneCommunicator first(0, ranks);
-  const std::vector<double> costs = Engine(device, config, first).cost_by_rank();
+  const std::vector<double> costs = plan_step(device, config, {0, ranks}).cost_by_rank;
   return static_cast<int>(std::max_element(costs.begin(), costs.end()) - costs.begin());
 }
 
@@ -68,19 +67,18 @@ Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
   int64_t buckets = 0;
   std::vector<double> costs;  // of all ranks, as any of them knows
   for (int rank = 0; rank < ranks; ++rank) {
-    LoneCommunicator communicator(rank, ranks);
-    const Engine engine(device, config, communicator);
-    buckets = engine.bucket_count();
-    if (rank == 0) costs = engine.cost_by_rank();
+    const StepPlan plan = plan_step(device, config, {rank, ranks});
+    buckets = plan.buckets;
+    if (rank == 0) costs = plan.cost_by_rank;
     const double mean = std::accumulate(costs.begin(), costs.end(), 0.0) / ranks;
     list.push_back({{"rank", rank},
                     {"relative_cost", costs[static_cast<size_t>(rank)] / mean},
-                    {"blocks", engine.own_block_count()},
-                    {"parameters", engine.own_elements()},
-                    {"optimizer_bytes", engine.memory_plan().optimizer},
-                    {"total_bytes", engine.memory_plan().total()},
-                    {"bytes", memory_json(engine.memory_plan())},
-                    {"bytes_sent_per_step", engine.bytes_per_step()}});
+                    {"blocks", plan.own_blocks},
+                    {"parameters", plan.own_parameters},
+                    {"optimizer_bytes", plan.memory.optimizer},
+                    {"total_bytes", plan.memory.total()},
+                    {"bytes", memory_json(plan.memory)},
+                    {"bytes_sent_per_step", plan.bytes_sent}});
   }
   return {{"count", ranks},
           {"buckets", buckets},
@@ -118,12 +116,11 @@ Json estimate_many_ranks(Device& device, const RunConfig& config, const GpuModel
                          double network) {
   Json lines = Json::array();
   for (int ranks = 8; ranks <= 1024; ranks *= 2) {
-    LoneCommunicator communicator(costliest_rank(device, config, ranks), ranks);
-    const Engine engine(device, config, communicator);
-    const StepEstimate step = estimate_step(config, engine, gpu, network);
+    const StepPlan plan = plan_step(device, config, {costliest_rank(device, config, ranks), ranks});
+    const StepEstimate step = estimate_step(config, plan, gpu, network);
     const auto tokens = static_cast<double>(config.train.batch * config.model.seq_len);
     lines.push_back({{"ranks", ranks},
-                     {"cost_max_over_mean", imbalance(engine.cost_by_rank())},
+                     {"cost_max_over_mean", imbalance(plan.cost_by_rank)},
                      {"model_ms", 1e3 * step.model},
                      {"update_ms", 1e3 * step.update},
                      {"reduce_ms", 1e3 * step.reduce},

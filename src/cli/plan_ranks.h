@@ -3,7 +3,7 @@
 
 #include "config/config.h"
 #include "device/gpu_models.h"
-#include "train/engine.h"
+#include "train/step_plan.h"
 
 namespace dashlm {
 

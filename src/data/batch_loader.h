@@ -11,6 +11,7 @@
 
 #include "data/sample_order.h"
 #include "data/token_stream.h"
+#include "dist/ownership.h"
 #include "ops/model/cross_entropy.h"  // kIgnoredTarget
 
 namespace dashlm {
@@ -25,16 +26,6 @@ struct Batch {
   int64_t step_targets = 0;
 
   int64_t scored_targets() const;  // those that are not ignored
-};
-
-// Consecutive parts of [0, count), one for each of `parts`, as equal as can be.
-struct Share {
-  int64_t begin = 0, end = 0;
-
-  static Share of(int64_t count, int part, int parts) {
-    return {count * part / parts, count * (part + 1) / parts};
-  }
-  int64_t size() const { return end - begin; }
 };
 
 // Training batches in sample order, read ahead by a thread. A batch depends on its position alone:

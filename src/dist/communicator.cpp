@@ -64,7 +64,6 @@ Work LoneCommunicator::all_gather(const Tensor&, const Tensor&, std::span<const 
 }
 
 std::vector<std::string> LoneCommunicator::exchange(const std::string& bytes) {
-  if (size_ > 1) fail_runtime("rank {} of {} is only planned", rank_, size_);
   return {bytes};
 }
 

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "device/device.h"
+#include "dist/ownership.h"
 #include "tensor/tensor.h"
 
 namespace dashlm {
@@ -51,6 +52,7 @@ class Communicator {
 
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  RankPlace place() const { return {rank(), size()}; }
   // Among the ranks of this node.
   virtual int local_rank() const = 0;
   virtual int local_size() const = 0;
@@ -102,14 +104,11 @@ class Communicator {
   std::atomic<int64_t> bytes_sent_ = 0;
 };
 
-// One process. It may also stand for one rank of many in plans, where nothing is computed: then
-// talking to the others is an error.
+// One process, which has nobody to talk to.
 class LoneCommunicator final : public Communicator {
  public:
-  explicit LoneCommunicator(int rank = 0, int size = 1) : rank_(rank), size_(size) {}
-
-  int rank() const override { return rank_; }
-  int size() const override { return size_; }
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
   int local_rank() const override { return 0; }
   int local_size() const override { return 1; }
   std::string description() const override { return "one process"; }
@@ -121,8 +120,6 @@ class LoneCommunicator final : public Communicator {
 
  private:
   void abort_others(ExitCode) override {}
-
-  int rank_, size_;
 };
 
 }  // namespace dashlm

@@ -1,10 +1,27 @@
-// Which rank owns which block.
+// What is whose: places of ranks, shares of work in order, owners of blocks.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
 namespace dashlm {
+
+// One of the ranks of a run.
+struct RankPlace {
+  int rank = 0;
+  int ranks = 1;
+};
+
+// Consecutive parts of [0, count), one for each of `parts`, as equal as can be.
+struct Share {
+  int64_t begin = 0, end = 0;
+
+  static Share of(int64_t count, int part, int parts) {
+    return {count * part / parts, count * (part + 1) / parts};
+  }
+  int64_t size() const { return end - begin; }
+};
 
 // The owner, 0 to ranks - 1, of each item: the most expensive one first, each to the rank that has
 // least so far (Graham 1969, "longest processing time first": at most 4/3 of the best possible).

@@ -24,13 +24,15 @@ void upload_table(Context& context, const Tensor& table, std::span<const BlockPl
 
 }  // namespace
 
-ShardedParameters::ShardedParameters(Communicator& communicator, int64_t elements, DType type,
+ShardedParameters::ShardedParameters(const RankPlace& place, Communicator* communicator,
+                                     int64_t elements, DType type,
                                      std::span<const BlockPlace> places,
                                      std::span<const int> owners, const ShardArenas& arenas,
                                      int64_t bucket_elements)
-    : communicator_(communicator),
+    : place_(place),
+      communicator_(communicator),
       places_(places.begin(), places.end()),
-      layout_(places, owners, communicator.rank(), communicator.size(), bucket_elements),
+      layout_(places, owners, place.rank, place.ranks, bucket_elements),
       weights_(arenas.weights.take("weights", {elements}, type)),
       gradients_(arenas.gradients.take("gradients", {elements})),
       own_weights_(weights_),
@@ -49,7 +51,7 @@ ShardedParameters::ShardedParameters(Communicator& communicator, int64_t element
     slot.packed_weights = slot.packed;
     slot.packed_weights.dtype = type;
   }
-  scratch_ = arenas.buffers.take("received", {communicator.size() * layout_.largest_segment()});
+  scratch_ = arenas.buffers.take("received", {place.ranks * layout_.largest_segment()});
 }
 
 // After an error: all ranks sent off the same works, so those of this one come to an end, or a rank
@@ -70,7 +72,7 @@ const BlockPlace& ShardedParameters::own_place(size_t block) const {
 
 int64_t ShardedParameters::bytes_per_step() const {
   const int64_t own = own_weights_.elements(), others = weights_.elements() - own;
-  return others * size_of(DType::f32) + own * (communicator_.size() - 1) * size_of(weights_.dtype);
+  return others * size_of(DType::f32) + own * (place_.ranks - 1) * size_of(weights_.dtype);
 }
 
 void ShardedParameters::initialize(Context& context) {
@@ -93,7 +95,7 @@ void ShardedParameters::adopt_weights(Context& context) {
 }
 
 Tensor ShardedParameters::segment(const Tensor& own, const Bucket& bucket) const {
-  return own.rows(bucket.shard_begin, bucket.counts[static_cast<size_t>(communicator_.rank())]);
+  return own.rows(bucket.shard_begin, bucket.counts[static_cast<size_t>(place_.rank)]);
 }
 
 void ShardedParameters::gradients_complete(Context& context, int64_t begin) {
@@ -111,8 +113,8 @@ void ShardedParameters::send_gradients(Context& context, size_t index) {
   slot.work.wait();
   const Tensor packed = slot.packed.rows(0, bucket.elements);
   gather_blocks(context, packed, gradients_, tables_[index]);
-  slot.work = communicator_.reduce_scatter(packed, segment(own_gradients_, bucket), bucket.counts,
-                                           scratch_);
+  slot.work = communicator_->reduce_scatter(packed, segment(own_gradients_, bucket), bucket.counts,
+                                            scratch_);
 }
 
 void ShardedParameters::wait_for_gradients(Context& context) {
@@ -137,8 +139,8 @@ void ShardedParameters::start_gather(Context& context) {
 void ShardedParameters::send_weights(size_t count) {
   const Bucket& bucket = layout_.buckets()[layout_.buckets().size() - 1 - count];
   Slot& slot = slot_of(count);
-  slot.work = communicator_.all_gather(segment(sent_weights_, bucket),
-                                       slot.packed_weights.rows(0, bucket.elements), bucket.counts);
+  slot.work = communicator_->all_gather(
+      segment(sent_weights_, bucket), slot.packed_weights.rows(0, bucket.elements), bucket.counts);
 }
 
 void ShardedParameters::need_weights(Context& context, int64_t end) {

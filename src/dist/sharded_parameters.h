@@ -37,8 +37,9 @@ class ShardedParameters {
  public:
   // `places` of all blocks, which cover the `elements` flat parameters, with the owner of each.
   // `type` is that of `weights`.
-  ShardedParameters(Communicator& communicator, int64_t elements, DType type,
-                    std::span<const BlockPlace> places, std::span<const int> owners,
+  // `communicator` is null where the arenas only measure: nobody then talks to anybody.
+  ShardedParameters(const RankPlace& place, Communicator* communicator, int64_t elements,
+                    DType type, std::span<const BlockPlace> places, std::span<const int> owners,
                     const ShardArenas& arenas, int64_t bucket_elements = 0);
   // Waits for what is still on its way to or from the arenas' memory.
   ~ShardedParameters();
@@ -78,7 +79,7 @@ class ShardedParameters {
   double take_milliseconds();
 
  private:
-  bool alone() const { return communicator_.size() == 1; }
+  bool alone() const { return place_.ranks == 1; }
   bool rounds() const { return weights_.dtype != DType::f32; }
   // Room for a bucket on its way; two of them, so that one is filled while the other travels.
   struct Slot {
@@ -91,7 +92,8 @@ class ShardedParameters {
   void send_gradients(Context& context, size_t bucket);
   void send_weights(size_t bucket);
 
-  Communicator& communicator_;
+  const RankPlace place_;
+  Communicator* const communicator_;
   const std::vector<BlockPlace> places_;
   const BucketLayout layout_;
   Tensor weights_, gradients_, own_weights_, own_gradients_;

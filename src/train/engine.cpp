@@ -30,12 +30,21 @@ LossSum add_up(Communicator& communicator, const LossSum& own) {
 }
 
 Engine::Engine(Device& device, const RunConfig& config, Communicator& communicator)
+    : Engine(device, config, communicator.place(), &communicator) {}
+
+StepPlan plan_step(Device& device, const RunConfig& config, const RankPlace& place) {
+  return Engine(device, config, place, nullptr).plan();
+}
+
+Engine::Engine(Device& device, const RunConfig& config, const RankPlace& place,
+               Communicator* communicator)
     : device_(device),
       config_(config),
+      place_(place),
       communicator_(communicator),
       layout_(llama_parameters(config.model)),
       blocks_(optimizer_blocks(config.optimizer, layout_)),
-      owners_(share_out(costs_of(config.optimizer, blocks_), communicator.size())),
+      owners_(share_out(costs_of(config.optimizer, blocks_), place.ranks)),
       weights_arena_(device, "weights"),
       gradients_arena_(device, "gradients"),
       shard_arena_(device, "shard"),
@@ -49,21 +58,14 @@ Engine::Engine(Device& device, const RunConfig& config, Communicator& communicat
   for (size_t i = 0; i < multipliers.size(); ++i) {
     if (multipliers[i] == 0) frozen_.push_back(layout_.parameters()[i]);
   }
+  plan_.place = place;
+  plan_.micro_batch = std::min(config.train.micro_batch, most_sequences());
   build();
   walk_through();
 }
 
-std::vector<double> Engine::cost_by_rank() const {
-  return dashlm::cost_by_rank(costs_of(config_.optimizer, blocks_), owners_, communicator_.size());
-}
-
 int64_t Engine::most_sequences() const {
-  const int64_t ranks = communicator_.size();
-  return (config_.train.batch + ranks - 1) / ranks;
-}
-
-int64_t Engine::micro_batch() const {
-  return std::min(config_.train.micro_batch, most_sequences());
+  return (config_.train.batch + place_.ranks - 1) / place_.ranks;
 }
 
 // Takes every lasting tensor; called once to measure and once to have them.
@@ -71,7 +73,7 @@ void Engine::build() {
   std::vector<BlockPlace> places;
   for (const Block& block : blocks_) places.push_back(block.place);
   parameters_ = std::make_unique<ShardedParameters>(
-      communicator_, layout_.elements(), dtype_of(config_.train.precision), places, owners_,
+      place_, communicator_, layout_.elements(), dtype_of(config_.train.precision), places, owners_,
       ShardArenas{weights_arena_, gradients_arena_, shard_arena_, bucket_arena_});
   const int64_t length = config_.model.seq_len;
   tokens_ = batch_arena_.take("tokens", {most_sequences() * length}, DType::i32);
@@ -92,27 +94,34 @@ void Engine::build() {
 
 // A step in planning mode: what it takes from the arenas and how many operations it makes.
 void Engine::walk_through() {
-  const Share share = Share::of(config_.train.batch, communicator_.rank(), communicator_.size());
+  const Share share = Share::of(config_.train.batch, place_.rank, place_.ranks);
   const int64_t length = config_.model.seq_len, micro = micro_batch();
   const int64_t batches = share.size() / micro, rest = share.size() % micro;
   run_micro_batch(0, micro, 1.0f, false);
-  sequence_flops_ = context_.flops / static_cast<double>(micro);
+  plan_.sequence_flops = context_.flops / static_cast<double>(micro);
   context_.flops *= static_cast<double>(batches);  // the others are like the first
   if (rest > 0) run_micro_batch(0, rest, 1.0f, false);
   const double model_flops = context_.flops;
   add_sum_of_squares(context_, totals_.rows(1, 1), parameters_->own_gradients());
   update({});
-  plan_.step_flops = context_.flops;
+  plan_.flops = context_.flops;
   plan_.update_flops = context_.flops - model_flops;
   evaluate({micro, length, {}, {}, {}, 0});
-  plan_.weights = weights_arena_.peak_bytes();
-  plan_.gradients = gradients_arena_.peak_bytes();
-  plan_.shard = shard_arena_.peak_bytes();
-  plan_.buckets = bucket_arena_.peak_bytes();
-  plan_.optimizer = optimizer_arena_.peak_bytes();
-  plan_.activations = activations_.peak_bytes();
-  plan_.scratch = scratch_.peak_bytes();
-  plan_.batch = batch_arena_.peak_bytes();
+  plan_.memory = {.weights = weights_arena_.peak_bytes(),
+                  .gradients = gradients_arena_.peak_bytes(),
+                  .shard = shard_arena_.peak_bytes(),
+                  .buckets = bucket_arena_.peak_bytes(),
+                  .optimizer = optimizer_arena_.peak_bytes(),
+                  .activations = activations_.peak_bytes(),
+                  .scratch = scratch_.peak_bytes(),
+                  .batch = batch_arena_.peak_bytes()};
+  plan_.parameters = layout_.elements();
+  plan_.own_parameters = parameters_->own_weights().elements();
+  plan_.own_blocks = std::ssize(parameters_->own_blocks());
+  plan_.buckets = parameters_->bucket_count();
+  plan_.bytes_sent = parameters_->bytes_per_step();
+  plan_.cost_by_rank = cost_by_rank(costs_of(config_.optimizer, blocks_), owners_, place_.ranks);
+  plan_.stacks = optimizer_->plan();
 }
 
 void Engine::allocate() {
@@ -212,8 +221,8 @@ StepSums Engine::reduce(double flag) {
   std::array<double, 2> own = {};
   device_.download(own.data(), totals_.data, totals_.bytes());
   const Timer timer;
-  const std::vector<double> sums = communicator_.sum(std::vector{own[0], own[1], flag});
-  if (communicator_.size() > 1) sums_ms_ += timer.milliseconds();
+  const std::vector<double> sums = communicator_->sum(std::vector{own[0], own[1], flag});
+  if (place_.ranks > 1) sums_ms_ += timer.milliseconds();
   return {LossSum{sums[0], step_targets_}.mean(), std::sqrt(sums[1]), sums[2]};
 }
 
@@ -221,8 +230,8 @@ double Engine::utilisation(double step_seconds) const {
   const GpuModel* gpu = device_.model();
   if (!gpu) return 0;
   const double peak = config_.train.precision == ModelPrecision::bf16 ? gpu->bf16 : gpu->fp32;
-  const double flops = sequence_flops_ * static_cast<double>(config_.train.batch);
-  return flops / step_seconds / (peak * communicator_.size());
+  const double flops = plan_.sequence_flops * static_cast<double>(config_.train.batch);
+  return flops / step_seconds / (peak * place_.ranks);
 }
 
 double Engine::take_communication_ms() {

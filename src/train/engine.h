@@ -1,8 +1,8 @@
 // One rank's model, optimizer and memory: what a training step is made of.
 //
 // An Engine starts out planned: every tensor has been asked for and every operation of a step was
-// walked through without memory, which gives memory_plan(). allocate() then takes the memory, in
-// one piece per group, and the other methods may be called.
+// walked through without memory, which gives plan(). allocate() then takes the memory, in one piece
+// per group, and the other methods may be called.
 #pragma once
 
 #include <memory>
@@ -13,28 +13,9 @@
 #include "model/llama.h"
 #include "optim/optimizer_config.h"
 #include "train/run_config.h"
+#include "train/step_plan.h"
 
 namespace dashlm {
-
-// Bytes of each group, and work.
-struct MemoryPlan {
-  int64_t weights = 0;
-  int64_t gradients = 0;
-  int64_t shard = 0;  // fp32 weights and summed gradients of own blocks, unless those of the passes
-  int64_t buckets = 0;  // room for what travels between ranks
-  int64_t optimizer = 0;
-  int64_t activations = 0;
-  int64_t scratch = 0;  // intermediate results within operations and layers
-  int64_t batch = 0;    // tokens, targets, losses, totals and RoPE tables
-  // FLOPs of a step, where some refresh roots and some do not: the mean of those after
-  // optimizer.start. Those before it, which use no roots, take fewer.
-  double step_flops = 0;
-  double update_flops = 0;  // of them the optimizer's, with the norm of the gradient
-
-  int64_t total() const {
-    return weights + gradients + shard + buckets + optimizer + activations + scratch + batch;
-  }
-};
 
 // A sum of losses in nats over scored targets.
 struct LossSum {
@@ -64,7 +45,7 @@ class Engine {
   // `config` must be resolved; all three must outlive the engine.
   Engine(Device& device, const RunConfig& config, Communicator& communicator);
 
-  const MemoryPlan& memory_plan() const { return plan_; }
+  const StepPlan& plan() const { return plan_; }
   const ParameterLayout& layout() const { return layout_; }
   void allocate();
 
@@ -87,8 +68,7 @@ class Engine {
   // Batches of at most micro_batch() sequences.
   LossSum evaluate(const Batch& batch);
 
-  // Sequences at once on this rank: train.micro_batch, or its share of the batch if that is less.
-  int64_t micro_batch() const;
+  int64_t micro_batch() const { return plan_.micro_batch; }
   // Flat, in the type of train.precision, once settled.
   const Tensor& weights() const { return parameters_->weights(); }
   const Tensor& gradients() const { return parameters_->gradients(); }  // of this rank's sequences
@@ -104,26 +84,21 @@ class Engine {
   // Counted since the engine was made, its plan included: the difference is what a step really
   // took.
   double flops() const { return context_.flops; }
-  // Of a forward and a backward pass over one sequence, without what is computed twice.
-  double sequence_flops() const { return sequence_flops_; }
   // Of the peak rate of all ranks' GPUs at train.precision, what steps of so many seconds make use
   // of (MFU); 0 on a CPU and where the peak is unknown.
   double utilisation(double step_seconds) const;
-  int64_t own_block_count() const { return std::ssize(parameters_->own_blocks()); }
-  int64_t own_elements() const { return parameters_->own_weights().elements(); }
-  int64_t bucket_count() const { return parameters_->bucket_count(); }
-  // Sent to other ranks by this one in a step.
-  int64_t bytes_per_step() const { return parameters_->bytes_per_step(); }
-  // The cost of each rank's blocks, see block_cost().
-  std::vector<double> cost_by_rank() const;
   const Optimizer& optimizer() const { return *optimizer_; }
   std::vector<BlockStatistics> optimizer_statistics() { return optimizer_->statistics(context_); }
   Device& device() { return device_; }
-  Communicator& communicator() const { return communicator_; }
+  Communicator& communicator() const { return *communicator_; }
   // Spent on moving parameters between ranks since the last call, ms.
   double take_communication_ms();
 
  private:
+  friend StepPlan plan_step(Device& device, const RunConfig& config, const RankPlace& place);
+  // Without a communicator there is a plan, and no step.
+  Engine(Device& device, const RunConfig& config, const RankPlace& place,
+         Communicator* communicator);
   void build();
   void walk_through();
   // Of parameters in [begin, end) of the flat allocation.
@@ -138,13 +113,13 @@ class Engine {
 
   Device& device_;
   const RunConfig& config_;
-  Communicator& communicator_;
+  const RankPlace place_;
+  Communicator* const communicator_;
   const ParameterLayout layout_;
   const std::vector<Block> blocks_;
   const std::vector<int> owners_;
   std::vector<Parameter> frozen_;
-  MemoryPlan plan_;
-  double sequence_flops_ = 0;
+  StepPlan plan_;
 
   Arena weights_arena_, gradients_arena_, shard_arena_, bucket_arena_, optimizer_arena_,
       activations_, scratch_, batch_arena_;

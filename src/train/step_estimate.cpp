@@ -37,29 +37,28 @@ double update_rate(const OptimizerConfig& config, const GpuModel& gpu) {
 
 }  // namespace
 
-StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const GpuModel& gpu,
+StepEstimate estimate_step(const RunConfig& config, const StepPlan& plan, const GpuModel& gpu,
                            double network) {
-  const int ranks = plan.communicator().size();
-  const MemoryPlan& memory = plan.memory_plan();
+  const int ranks = plan.place.ranks;
   StepEstimate step;
   const int64_t sequences = (config.train.batch + ranks - 1) / ranks;
   const DType type = dtype_of(config.train.precision);
   const double peak = type == DType::bf16 ? gpu.bf16 : gpu.fp32;
-  step.model = static_cast<double>(sequences) * plan.sequence_flops() / (0.55 * peak);
+  step.model = static_cast<double>(sequences) * plan.sequence_flops / (0.55 * peak);
   // State is read and written, as are weights; gradients are read.
-  const double bytes =
-      2.0 * static_cast<double>(memory.optimizer) + 12.0 * static_cast<double>(plan.own_elements());
+  const double bytes = 2.0 * static_cast<double>(plan.memory.optimizer) +
+                       12.0 * static_cast<double>(plan.own_parameters);
   step.update =
-      memory.update_flops / update_rate(config.optimizer, gpu) + bytes / (0.8 * gpu.bandwidth);
+      plan.update_flops / update_rate(config.optimizer, gpu) + bytes / (0.8 * gpu.bandwidth);
   if (ranks == 1) return step;
 
   const double link = ranks <= kGpusPerNode ? gpu.nvlink : (network > 0 ? network : gpu.network);
-  const auto buckets = static_cast<double>(plan.bucket_count());
+  const auto buckets = static_cast<double>(plan.buckets);
   const double latency = buckets * std::log2(ranks) * kLatency;
-  const double sent = static_cast<double>(plan.layout().elements()) * (ranks - 1) / ranks;
+  const double sent = static_cast<double>(plan.parameters) * (ranks - 1) / ranks;
   step.reduce = 4 * sent / (kLinkEfficiency * link) + latency;
   step.gather = static_cast<double>(size_of(type)) * sent / (kLinkEfficiency * link) + latency;
-  const auto micro = static_cast<double>((sequences + plan.micro_batch() - 1) / plan.micro_batch());
+  const auto micro = static_cast<double>((sequences + plan.micro_batch - 1) / plan.micro_batch);
   const auto exposed = [&](double travel, double hidden_behind) {
     return std::max(travel / buckets, travel - hidden_behind);
   };

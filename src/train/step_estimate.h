@@ -22,7 +22,7 @@
 #include <string>
 
 #include "device/gpu_models.h"
-#include "train/engine.h"
+#include "train/step_plan.h"
 
 namespace dashlm {
 
@@ -35,7 +35,7 @@ struct StepEstimate {
 };
 
 // `plan` is that of the costliest of `ranks` ranks; `network` in bytes/s, 0 for the GPU's own.
-StepEstimate estimate_step(const RunConfig& config, const Engine& plan, const GpuModel& gpu,
+StepEstimate estimate_step(const RunConfig& config, const StepPlan& plan, const GpuModel& gpu,
                            double network = 0);
 
 // Settings of `config` that the estimate knows nothing of, in words; "" if there are none.

@@ -30,11 +30,11 @@ void Trainer::describe_run() {
     spdlog::warn("{}", kernels.warning);
   }
   warn_of_crowded_threads(communicator_, engine_.device());
-  const MemoryPlan& plan = engine_.memory_plan();
+  const StepPlan& plan = engine_.plan();
   setting_ = {fmt::format("{}; {}", device, kernels.text()), engine_.layout().elements(),
-              largest_of_ranks(communicator_, plan.total())};
+              largest_of_ranks(communicator_, plan.memory.total())};
   spdlog::info("{} parameters, {:.1f} MiB, {:.2f} GFLOP a step{}", engine_.layout().elements(),
-               static_cast<double>(plan.total()) / (1 << 20), plan.step_flops / 1e9,
+               static_cast<double>(plan.memory.total()) / (1 << 20), plan.flops / 1e9,
                communicator_.size() > 1 ? " (of this rank)" : "");
   spdlog::info(
       "{} training tokens in {} sequences of {}{}", train_tokens_.size(), order_.sequences(),

@@ -71,7 +71,7 @@ void report_speed(const Engine& engine, const RunConfig& config, const Step& ste
   report.info("of it AdamW on all weights", step.optimizer_ms, "ms");
   report.info("tokens, " + what, static_cast<double>(sequences * config.model.seq_len) / seconds,
               "tokens/s", "98000");
-  const double flops = engine.sequence_flops() * static_cast<double>(sequences);
+  const double flops = engine.plan().sequence_flops * static_cast<double>(sequences);
   report.info("rate, " + what, flops / seconds / 1e12, "TFLOP/s", peak);
   if (const double mfu = engine.utilisation(seconds); mfu > 0) {
     report.info("MFU, " + what, 100 * mfu, "%", "55");
@@ -120,7 +120,7 @@ void check_training(Device& device, const Options& options, Report& report) {
     const RunConfig config = config_of(options, options.small ? micro_batch / 8 : micro_batch);
     LoneCommunicator alone;
     Engine engine(device, config, alone);
-    const auto bytes = static_cast<double>(engine.memory_plan().total());
+    const auto bytes = static_cast<double>(engine.plan().memory.total());
     report.info(fmt::format("memory, micro-batch {}", config.train.micro_batch), bytes / (1 << 30),
                 "GiB", fmt::format("{:.0f}", room / (1 << 30)));
     if (bytes > 0.95 * room) continue;

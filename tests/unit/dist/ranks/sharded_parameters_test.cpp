@@ -60,7 +60,7 @@ class Shards {
  private:
   void build() {
     parameters_ = std::make_unique<ShardedParameters>(
-        world(), layout_.elements(), type_, places_, owners_,
+        world().place(), &world(), layout_.elements(), type_, places_, owners_,
         ShardArenas{memory_, memory_, memory_, memory_}, bucket_elements_);
   }
 
