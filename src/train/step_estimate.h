@@ -3,12 +3,11 @@
 //
 //   model    F / (0.55 · rate at train.precision)   F: FLOPs of the passes of the busiest rank
 //   update   U / (e · rate) + bytes / (0.8 · memory bandwidth)
-//                                                   U: FLOPs of the update of the costliest rank,
-//                                                   at
-//            the rate of its products' precision with e = 0.3; for eigen-decompositions fp32 with
-//            e = 0.013. Both e are what the published implementations reach (REFERENCE, table).
-//            All products count as those of the root at its `matmul`, in batches of a whole rank's
-//            blocks: see left_out_of_estimate().
+//                                                   U: FLOPs of the costliest rank's update
+//            e = 0.3 of the rate at the precision of the products; eigen-decompositions reach
+//            e = 0.013 of the fp32 rate. The published implementations reach both
+//            (docs/reference.md, "Run times"). All products count as those of the root at its
+//            `matmul`, in batches of a whole rank's blocks: see left_out_of_estimate().
 //   reduce   4·E·(R-1)/R / link + buckets·log2(R)·10 µs      E: parameters, R: ranks
 //   gather   w·E·(R-1)/R / link + buckets·log2(R)·10 µs      w: bytes of a weight, 2 as bf16
 //

@@ -1,5 +1,5 @@
-// The optimizer step of one rank of eight of Llama-953M, beside the published milliseconds (table
-// of REFERENCE, 8 × H100-80GB, slowest rank).
+// The optimizer step of one rank of eight of Llama-953M, beside the published milliseconds
+// (docs/reference.md, "Run times": 8 × H100-80GB, slowest rank).
 #include <algorithm>
 #include <span>
 #include <vector>

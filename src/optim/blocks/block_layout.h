@@ -3,7 +3,7 @@
 // checkpoint.
 //
 // Every matrix is cut into B×B blocks, with smaller ones at its right and bottom edges; a vector
-// into (B, 1) blocks (paper, section 3, "blocking"). Blocks of one shape form a stack (N,
+// into (B, 1) blocks (docs/reference.md, "The block step"). Blocks of one shape form a stack (N,
 // r, c). Each block has a left factor (r, r) and, if it is more than one column wide, a right
 // factor (c, c); factors of one size form a factor stack (S, n, n) in which L and R lie side by
 // side, so that one batched call serves both.

@@ -1,6 +1,7 @@
-// The block-Shampoo step: DASH and, with other options, Distributed Shampoo (shampoo/config.h).
+// The block-Shampoo step: DASH and, with other options, Distributed Shampoo (config.h).
 //
-// Per block, with G the clipped gradient and t counted from 1 (paper, algorithm 1):
+// Per block, with G the clipped gradient and t counted from 1 (docs/reference.md, "The block
+// step"):
 //   L <- βLR·L + (1-βLR)·G·Gᵀ      R <- βLR·R + (1-βLR)·Gᵀ·G
 //   V <- βgr·V + (1-βgr)·G⊙G       M̃ <- βG·M̃ + (1-βG)·G
 //   at a refresh: L̄ <- L^(-e), R̄ <- R^(-e)

@@ -1,7 +1,7 @@
 // Configuration of the block-Shampoo optimizers, `dash` and `shampoo`.
 //
-// Both are one implementation (block_shampoo.h). The type only chooses defaults, so every
-// difference between the two is an option named here:
+// Both are one implementation (block_shampoo.h). The type only chooses defaults, so every difference between
+// the two is an option named here:
 //
 //                              dash               shampoo (Distributed Shampoo)
 //   stacking                   rank               block
@@ -12,7 +12,7 @@
 //   inverse_root.type          newton_db          evd
 //   inverse_root.double_ridge  true (if evd)      false
 //
-// Symbols of the paper: B block_size, βG beta_g, βLR beta_factors, βgr beta_graft,
+// Symbols of docs/reference.md: B block_size, βG beta_g, βLR beta_factors, βgr beta_graft,
 // ε_graft graft_eps, f frequency, μ momentum.
 #pragma once
 
