@@ -37,7 +37,7 @@ CONDITION = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 
 
 def backend_words(path):
-    """Folders on the way to the file, and the words of its name: dist/mpi_communicator.cpp."""
+    """Folders on the way to the file, and the words of its name: dist/mpi/peers.cpp."""
     words = set(path.parts[:-1])
     words.update(re.split(r"[_.]", path.name))
     return words
