@@ -1,7 +1,7 @@
 // Errors: exceptions that carry the exit code of the process.
 //
-// A message names what was being done and to what (file, key, tensor, block), gives both values or
-// shapes where two disagree, and says what to do. Nothing below main() calls exit().
+// A message names the operation and its object (file, key, tensor, block). It gives both values or
+// shapes where two disagree, and it says how to go on. Nothing below main() calls exit().
 #pragma once
 
 #include <fmt/format.h>

@@ -16,7 +16,7 @@
 namespace dashlm {
 namespace {
 
-// stderr, with a line at its end that makes room for messages.
+// stderr with a status line at its end. A message erases the line.
 class TerminalSink final : public spdlog::sinks::ansicolor_stderr_sink_mt {
   using Base = spdlog::sinks::ansicolor_stderr_sink_mt;
 
@@ -51,11 +51,11 @@ class TerminalSink final : public spdlog::sinks::ansicolor_stderr_sink_mt {
 
 std::shared_ptr<TerminalSink> terminal;
 std::string rank_label;  // before each message; "" for a single process
-// What was said before it is known whether there is a log file to say it in.
+// Messages from the time before the log file is known.
 std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> held;
 constexpr size_t kMostHeld = 1000;
 
-// Whether a process that was killed, or a full disk, has left half a line.
+// Whether a killed process or a full disk has left half a line.
 bool ends_within_a_line(const std::string& path) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file || file.tellg() <= 0) return false;

@@ -6,8 +6,8 @@
 
 namespace dashlm {
 
-// Deviations are taken from the mean before they are raised to a power, so no digits are lost where
-// the mean is far from 0. Adding up parts in a fixed order gives the same bits every time.
+// The mean is subtracted before values are raised to a power, so no digits are lost where the mean
+// is far from 0. Adding up parts in a fixed order gives the same bits every time.
 struct Moments {
   int64_t count = 0;
   double mean = 0;

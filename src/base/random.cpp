@@ -20,7 +20,7 @@ double to_unit_interval(uint32_t high, uint32_t low) {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-// The halves of Box-Muller, of uniforms in [0, 1).
+// The two halves of Box-Muller, for uniforms in [0, 1).
 double radius(double uniform) {
   return std::sqrt(-2.0 * std::log1p(-uniform));
 }
@@ -72,8 +72,8 @@ double CounterRandom::normal(uint64_t element) const {
   return radius(to_unit_interval(b[0], b[1])) * cosine(to_unit_interval(b[2], b[3]));
 }
 
-// One kind of arithmetic at a time: the compiler vectorises the generator, and the processor
-// foresees the branches of one function better than those of two in turn.
+// Each loop does one kind of arithmetic: the compiler vectorises the generator, and the processor
+// foresees the branches of one function better than the branches of two in turn.
 void CounterRandom::fill_normal(std::span<float> out, double deviation, uint64_t first) const {
   constexpr size_t kChunk = 256;
   std::array<double, kChunk> radii, cosines;

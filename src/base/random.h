@@ -1,6 +1,6 @@
-// Counter-based random numbers: each value is a function of (seed, purpose, step, element) alone,
-// so results depend on neither the number of ranks and threads nor on what was drawn before, and
-// nothing but (seed, step) needs saving.
+// Counter-based random numbers: each value is a function of (seed, purpose, step, element) alone.
+// So results depend on neither the number of ranks and threads nor on earlier draws, and only
+// (seed, step) needs saving.
 //
 // Generator: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy as
 // 1, 2, 3", SC 2011).
@@ -12,7 +12,7 @@
 
 namespace dashlm {
 
-// What a stream of random numbers is for; streams of different purposes are independent.
+// The use of a stream of random numbers. Streams of different purposes are independent.
 enum class Purpose : uint32_t {
   weight_init = 1,
   epoch_permutation = 2,

@@ -1,16 +1,15 @@
-// What the terminal behind a stream can do. TERM, NO_COLOR and COLUMNS are those of the
-// environment.
+// Properties of the terminal behind a stream. TERM, NO_COLOR and COLUMNS are environment variables.
 #pragma once
 
 namespace dashlm {
 
-// Whether a line on it can be erased and written anew: it is a terminal, and TERM is neither unset
-// nor "dumb".
+// Whether a line on the stream can be erased and written anew: the stream is a terminal, and TERM
+// is neither unset nor "dumb".
 bool can_redraw(int file);
-// Whether it can, and NO_COLOR (no-color.org) does not forbid colours.
+// Whether can_redraw() holds, and NO_COLOR (no-color.org) does not forbid colours.
 bool wants_color(int file);
-// Its columns at this moment: a window may be resized at any time. COLUMNS may say fewer, and
-// speaks for a terminal that does not know; else 80.
+// The columns of the terminal at this moment; a window may be resized at any time. COLUMNS may
+// lower the number, and gives it for a terminal that does not know its width. Otherwise it is 80.
 int columns_of(int file);
 
 }  // namespace dashlm

@@ -54,8 +54,7 @@ Json range_of(const std::vector<double>& values) {
           {"max", largest_figure(values)}};
 }
 
-// --- Methods
-// --------------------------------------------------------------------------------------
+// --- Methods ---
 
 template <class Enum>
 std::vector<Json> all_names() {
@@ -114,8 +113,7 @@ bool has_residual(const InverseRootConfig& config) {
          config.type() == InverseRootType::newton_db;
 }
 
-// --- Figures
-// --------------------------------------------------------------------------------------
+// --- Figures ---
 
 void add_stage(Json& curve, const std::vector<RootOutcome>& outcomes, bool residual) {
   std::vector<double> errors, residuals;
@@ -209,8 +207,7 @@ Json described(const RecordedFactors& recorded, const RootStudy& study, double e
           {"not_finite", recorded.not_finite}};
 }
 
-// --- Text
-// -----------------------------------------------------------------------------------------
+// --- Text ---
 
 std::string text_of(const Json& value, const char* otherwise) {
   return value.is_null() ? otherwise : fmt::format("{:.1e}", value.get<double>());

@@ -40,8 +40,7 @@ double run(RootTrial& trial, Device& device) {
   return flops;
 }
 
-// --- Speed
-// ----------------------------------------------------------------------------------------
+// --- Speed ---
 
 // What a factor looks like after a while: G·Gᵀ of gradients whose rows differ in size.
 std::vector<float> gradient_factors(int64_t blocks, int64_t n) {
@@ -122,8 +121,7 @@ void bench_speed(Device& device, const Options& options) {
   if (options.json) std::cout << Json{{"device", device.description()}, {"roots", rows}} << "\n";
 }
 
-// --- Convergence
-// ----------------------------------------------------------------------------------
+// --- Convergence ---
 
 constexpr int64_t kTraced = 9;       // eigenvalues 1, 1e-1, … 1e-8
 constexpr int64_t kTraceSize = 256;  // the others are spread over [0.1, 1]

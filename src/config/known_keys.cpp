@@ -6,7 +6,7 @@
 namespace dashlm {
 namespace {
 
-// One pass over a description with some types given, which notes its keys and the types' names.
+// One pass over a description with some types given. It notes the keys, and the names of types.
 class Explorer final : public Schema {
  public:
   using Types = std::map<std::string, size_t>;  // by path of the "type"

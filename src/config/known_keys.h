@@ -1,5 +1,5 @@
-// All keys a description has, whatever types are chosen, so that an unknown key can be told from
-// one of another type, and its nearest be found anywhere.
+// All keys of a description, for every choice of types. With them an unknown key can be told from a
+// key of another type, and the nearest known key is found wherever it is.
 #pragma once
 
 #include <map>
@@ -10,15 +10,16 @@
 
 namespace dashlm {
 
-// By dotted path: the types of the enclosing object that have the key; none if all have it.
-//   {"train.lr": {}, "optimizer.beta2": {"adamw"}, "optimizer.groups[].match": {}}
+// Maps a dotted path to the types of the enclosing object that have the key; the list is empty if
+// all types have it.
+//   {"train.lr": {}, "optimizer.beta2": {"adamw"}}
 using KnownKeys = std::map<std::string, std::vector<std::string>>;
 
 // `describe_new` must describe a struct of its own each time it is called.
 KnownKeys known_keys(const Describe& describe_new);
 
 // The known path nearest to `path`, preferring its own object; "" when none is near. `present` are
-// those that the chosen types have.
+// the paths of the chosen types.
 std::string nearest_key(const std::string& path, const KnownKeys& known,
                         const std::vector<std::string>& present);
 

@@ -25,10 +25,9 @@ std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// --- Merging
-// --------------------------------------------------------------------------------------
+// --- Merging ---
 
-// `old` and `value`, at `path`, may be of different types: then nothing of `old` stays.
+// `old` and `value` at `path` may have different types. Then nothing of `old` stays.
 void drop_another_type(ConfigLayers& base, Json& old, const ConfigLayers& over, const Json& value,
                        const std::string& path) {
   if (!old.contains("type") || !value.contains("type") || old["type"] == value["type"]) return;
@@ -46,7 +45,7 @@ void drop_another_type(ConfigLayers& base, Json& old, const ConfigLayers& over, 
   old = Json::object();
 }
 
-// Puts the keys of `from`, an object of `over`, into `into`, an object of `base`.
+// Merges the keys of `from`, an object of `over`, into `into`, an object of `base`.
 void merge(ConfigLayers& base, Json& into, const ConfigLayers& over, const Json& from,
            const std::string& prefix) {
   for (const auto& [key, value] : from.items()) {
@@ -68,8 +67,7 @@ void merge(ConfigLayers& base, const ConfigLayers& over) {
   merge(base, base.json, over, over.json, "");
 }
 
-// --- Files
-// ----------------------------------------------------------------------------------------
+// --- Files ---
 
 std::vector<std::string> take_extends(Json& json, const std::string& path) {
   if (!json.contains("extends")) return {};
@@ -109,10 +107,9 @@ ConfigLayers load(const std::string& path, std::vector<std::string>& chain, int&
   return merged;
 }
 
-// --- The command line
-// -----------------------------------------------------------------------------
+// --- The command line ---
 
-// Text that is no JSON is a string, but not a number that no type holds.
+// Text that is not JSON is a string, except a number that no type holds.
 Json value_of(const std::string& text, const std::string& source) {
   const bool plain = text.find_first_of("{[") != 0;  // neither an object nor a list
   const bool number = text.find_first_not_of("+-.eE0123456789") == std::string::npos;

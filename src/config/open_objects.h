@@ -1,5 +1,5 @@
-// What a JSON parser is within, for its callback: of several equal keys of an object, a value of
-// nlohmann::json keeps the last without a word.
+// The objects that a JSON parser has open, so that its callback finds repeated keys. Without it a
+// value of nlohmann::json silently keeps the last of several equal keys.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,7 @@ namespace dashlm {
 
 class OpenObjects {
  public:
-  // To be told of every event of the parser. False for a key that its object has already.
+  // Call it with every event of the parser. Returns false for a key that its object has already.
   template <class AnyJson>
   bool accept(typename AnyJson::parse_event_t event, const AnyJson& value) {
     using Event = typename AnyJson::parse_event_t;

@@ -1,4 +1,4 @@
-// JSON text, with errors that say where.
+// Parses JSON text. Errors give the line and column.
 #include <algorithm>
 #include <sstream>
 
@@ -9,7 +9,7 @@
 namespace dashlm {
 namespace {
 
-// How far the parser has come; the library tells positions of errors only.
+// The position of the parser. The library itself tells only the positions of errors.
 class Position {
  public:
   explicit Position(const std::string& text) : text_(text), stream_(text) {}
@@ -50,7 +50,7 @@ class Position {
   int64_t line_ = 1;
 };
 
-// The lines of keys, of which the parser tells one after the other.
+// Collects the lines of keys as the parser reports them.
 class KeyLines {
  public:
   explicit KeyLines(std::map<std::string, int64_t>* lines) : lines_(lines) {}
@@ -88,7 +88,7 @@ class KeyLines {
   std::vector<Level> path_;
 };
 
-// 1e-400 is read as 0, which it is not.
+// 1e-400 would be read as 0.
 bool is_rounded_to_zero(const Json& value, Position& position) {
   if (!value.is_number_float() || value.get<double>() != 0.0) return false;
   const std::string number = position.number();
@@ -96,7 +96,7 @@ bool is_rounded_to_zero(const Json& value, Position& position) {
   return digits.find_first_of("123456789") != std::string::npos;
 }
 
-// The parser would take it for the end.
+// A zero byte would end the text for the parser.
 void require_no_zero_byte(const std::string& text, const std::string& source) {
   const size_t at = text.find('\0');
   const auto end = text.begin() + static_cast<int64_t>(std::min(at, text.size()));

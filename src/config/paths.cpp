@@ -23,7 +23,7 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
 }
 
-// Without "." and "..", where that changes nothing: link/.. is not where the link is.
+// Removes "." and "..", unless the path would change: link/.. is not the folder of the link.
 fs::path folded(const fs::path& path) {
   fs::path result;
   for (const fs::path& part : path) {

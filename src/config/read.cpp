@@ -13,7 +13,7 @@
 namespace dashlm {
 namespace {
 
-// "at least 1 and at most 9", without the bounds that are only those of the type.
+// "at least 1 and at most 9", without bounds that come from the type alone.
 template <class T>
 std::string range_text(const Range<T>& range) {
   const bool below = range.min != Range<T>{}.min, above = range.max != Range<T>{}.max;
@@ -101,7 +101,7 @@ class Reader final : public Schema {
 
   void former(const char* key, std::vector<std::string>& value) override { field(key, value, ""); }
 
-  // Throws for the first of the keys that nobody asked for, unless it may be dropped.
+  // Throws for the first key that no field has, unless it may be dropped.
   void finish() {
     note_unknown();
     if (unknown_.empty()) return;
@@ -156,10 +156,10 @@ class Reader final : public Schema {
     const Json* json;
     std::string prefix;
     std::vector<std::string> known;
-    std::string type;  // that the layers chose; "" for the default
+    std::string type;  // the layers' choice; "" for the default
   };
   struct Unknown {
-    std::string path, object, type;  // in the object that is of that type
+    std::string path, object, type;  // a key of `object`, which has this type
   };
 
   std::string path_of(const char* key) const { return levels_.back().prefix + key; }
@@ -178,8 +178,7 @@ class Reader final : public Schema {
     }
   }
 
-  // A key that another type has, from a layer before the one that chose the type, is as little a
-  // mistake as a whole object of another type would be.
+  // A key of another type is no mistake if its layer comes before the layer that chose the type.
   bool drop(const Unknown& key, const KnownKeys& known) {
     const auto found = known.find(key.path);
     if (found == known.end() || key.type.empty()) return false;
@@ -225,7 +224,7 @@ class Reader final : public Schema {
       return json.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
     }
     if (json.is_number_integer()) return true;
-    // 1e3 and 1000.0 are integers to people, so they are to us.
+    // 1e3 and 1000.0 are integers to people, so they are accepted.
     if (!json.is_number_float()) return false;
     const auto value = json.get<double>();
     return value >= -0x1p63 && value < 0x1p63 && value == std::trunc(value);

@@ -12,8 +12,8 @@
 //     }
 //   };
 //
-// and every use of it is a Schema: read_config() (read.cpp) fills the fields from JSON,
-// write_config() makes JSON of them, config_table() lists them for people.
+// Each use of the description is a Schema. In config/config.h, read_config() fills the fields from
+// JSON, write_config() makes JSON of them, and config_table() lists them for people.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,8 @@ class Schema {
   virtual void field(const char* key, std::string& value, const char* help) = 0;
   virtual void field(const char* key, std::vector<std::string>& value, const char* help) = 0;
 
-  // Names of files and folders, lists of which may be patterns. Reading makes them absolute: in a
-  // file they are relative to its folder, on the command line to the current one.
+  // Names of files and folders; a list may hold patterns. Reading makes them absolute. In a file
+  // they are relative to its folder, on the command line to the current folder.
   virtual void path(const char* key, std::string& value, const char* help) {
     field(key, value, help);
   }

@@ -93,7 +93,8 @@ class Documenter final : public Schema {
     add(key, fmt::format("{}", fmt::join(names, ", ")), '"' + names[index] + '"', help);
   }
 
-  // The keys of each section before the sections in it, under whose headings they would stand else.
+  // A section's keys come before its inner sections, under whose headings they would otherwise
+  // stand.
   std::vector<Row> rows() const {
     std::vector<Row> all;
     for (const Section& section : sections_) {
