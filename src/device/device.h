@@ -21,7 +21,8 @@ class TimeMark {
   class Stamp {
    public:
     virtual ~Stamp() = default;
-    // Until the device got here; then the milliseconds since an earlier mark of the same device.
+    // Waits until the device reaches this point. Returns the milliseconds since an earlier mark of
+    // the same device.
     virtual double milliseconds_since(const Stamp& earlier) const = 0;
   };
 
@@ -40,9 +41,9 @@ class Device {
   virtual ~Device() = default;
 
   virtual DeviceKind kind() const = 0;
-  // For people: processor, threads.
+  // A text for people: processor, threads.
   virtual std::string description() const = 0;
-  // What is known of this GPU; null for a CPU, and for cards nobody has told us about.
+  // The data sheet of this GPU; null for a CPU and for unknown cards.
   virtual const GpuModel* model() const { return nullptr; }
 
   // `bytes` of zeroed memory aligned to 64 bytes; throws a runtime_failure Error when there is
@@ -53,25 +54,25 @@ class Device {
   // These two wait for the copy, and for all work before it.
   virtual void upload(void* to_device, const void* from_host, int64_t bytes) = 0;
   virtual void download(void* to_host, const void* from_device, int64_t bytes) = 0;
-  // Regions on this device; they must not overlap.
+  // Copies between regions on this device, which must not overlap.
   virtual void copy(void* to, const void* from, int64_t bytes) = 0;
   virtual void clear(void* memory, int64_t bytes) = 0;
   virtual void synchronize() = 0;
 
-  // Host memory that this device can read by itself, and a copy from there that waits for nothing:
-  // the memory must not change before a later synchronize(), download() or upload().
+  // Host memory that this device can read by itself. start_upload() copies from there and waits for
+  // nothing: the memory must not change before a later synchronize(), download() or upload().
   virtual void* allocate_host(int64_t bytes) = 0;
   virtual void release_host(void* memory) = 0;
   virtual void start_upload(void* to_device, const void* from_host_memory, int64_t bytes) = 0;
 
-  // The end of all work given so far.
+  // Marks the end of all work given so far.
   virtual TimeMark mark() = 0;
-  // What profilers show as a named range, from one to the other. See DeviceRange.
+  // Begin and end a named range for profilers. See DeviceRange.
   virtual void begin_range(const char* /*name*/) {}
   virtual void end_range() {}
 };
 
-// A phase of a step, for profilers: what the device is given while this exists.
+// A phase of a step, for profilers: the work that the device is given while this object exists.
 class DeviceRange {
  public:
   DeviceRange(Device& device, const char* name) : device_(device) { device_.begin_range(name); }
@@ -83,20 +84,20 @@ class DeviceRange {
   Device& device_;
 };
 
-// Which of the processes on its machine this one is, and how many there are.
+// The place of this process among the processes of a run on its machine, and their number.
 struct LocalPlace {
   int rank = 0;
   int size = 1;
 };
 
-// "auto" (the best device there is), "cpu" or "cuda". `threads` is the number of CPU threads, 0 for
-// OMP_NUM_THREADS where it is set, or else one per processor this process may use; where it may use
-// those of its neighbours too, they share out all processors. GPUs are taken in turn. Throws when
-// the named device is absent.
+// `name` is "auto" (the best device there is), "cpu" or "cuda". `threads` is the number of CPU
+// threads. 0 means OMP_NUM_THREADS where it is set, and otherwise one thread for each processor
+// that this process may use; processes that may use the same processors share them out. GPUs are
+// taken in turn. Throws when the named device is absent.
 std::unique_ptr<Device> open_device(const std::string& name, int threads = 0,
                                     const LocalPlace& place = {});
 
-// Of `dashlm devices`.
+// A line of `dashlm devices`.
 struct DeviceInfo {
   std::string name;
   int major = 0, minor = 0;  // compute capability

@@ -9,8 +9,8 @@
 namespace dashlm {
 namespace {
 
-// NVIDIA's data sheets of the SXM forms; network: one 200, 400, 400, 400 Gbit/s adapter a GPU, as
-// in the DGX systems built from them.
+// The rates come from NVIDIA's data sheets of the SXM forms. The network is one adapter of 200,
+// 400, 400, 400 Gbit/s for each GPU, as in the DGX systems built from them.
 constexpr GpuModel kModels[] = {
     {"A100", 312e12, 156e12, 19.5e12, 80e9, 2.04e12, 300e9, 25e9},
     {"H100", 989e12, 495e12, 67e12, 80e9, 3.35e12, 450e9, 50e9},

@@ -1,4 +1,4 @@
-// What makers say about GPUs, for estimates. Dense rates, without structured sparsity.
+// Data sheets of GPUs, for estimates. Rates are dense, without structured sparsity.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@ struct GpuModel {
   const char* name;
   double bf16, tf32, fp32;  // FLOP/s of matrix products; fp16 is as fast as bf16
   double memory;            // bytes
-  double bandwidth;         // of it, bytes/s
+  double bandwidth;         // of the memory, bytes/s
   double nvlink;            // to GPUs of the same node, one way, bytes/s
   double network;           // to other nodes, its share, one way, bytes/s
 };

@@ -1,4 +1,4 @@
-// Host memory that a device copies from by itself (Device::start_upload).
+// Host memory from which a device copies by itself (Device::start_upload).
 #pragma once
 
 #include "device/device.h"

@@ -24,7 +24,7 @@ double quota_of_v2(const std::string& folder) {
   return file >> quota >> period && period > 0 ? quota / period : kNoQuota;
 }
 
-// Version 1: the same in two files; -1 for no limit.
+// Version 1 has the same in two files; -1 means no limit.
 double quota_of_v1(const std::string& folder) {
   std::ifstream quota_file(folder + "/cpu.cfs_quota_us"),
       period_file(folder + "/cpu.cfs_period_us");
@@ -33,8 +33,8 @@ double quota_of_v1(const std::string& folder) {
   return limited ? quota / period : kNoQuota;
 }
 
-// A limit of any group around this one holds too. In a container the path may be that of the
-// machine, of which only the top is to be seen.
+// A limit of any group around this one holds too. In a container the path may be the machine's
+// path, of which only the top is visible.
 double least_quota(const std::string& mount, std::string path,
                    double (*quota_of)(const std::string&)) {
   double least = quota_of(mount);

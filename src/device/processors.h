@@ -1,4 +1,4 @@
-// How many processors there are for this process.
+// The number of processors for this process.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace dashlm {
 // Numbers of the processors that this process may run on: its affinity.
 std::vector<int> processors_allowed();
 
-// How many of them the control groups of this process pay for (containers: --cpus), a fraction
-// rounded up; 0: as many as there are. `root` is where /proc and /sys are: for tests.
+// The number of processors that the control groups of this process pay for (containers: --cpus), a
+// fraction rounded up. 0 means no limit. `root` is the folder of /proc and /sys, for tests.
 int processors_paid_for(const std::string& root = "");
 
-// The lesser of the two, and at least 1.
+// The lesser of the two numbers, and at least 1.
 int usable_processors();
 
-// What of the threads of one process decides whether they get in each other's way.
+// The facts about one process that decide whether threads get in each other's way.
 struct ThreadUse {
   std::string node;   // the same for all processes of a machine
   std::string group;  // the same for all processes of a control group
@@ -24,11 +24,11 @@ struct ThreadUse {
   std::vector<int> allowed;
   int paid_for = 0;
 };
-// Of this process, with the CPU threads that it computes with.
+// The facts about this process and its computing threads.
 ThreadUse own_thread_use();
 
-// A sentence about the first that have more threads than processors: a rank, the ranks of a control
-// group, or those of a node; "" where none has.
+// A sentence about the first case of more threads than processors: of a rank, of the ranks of a
+// control group, or of the ranks of a node. "" if there is none.
 std::string warning_of_threads(const std::vector<ThreadUse>& ranks);
 
 }  // namespace dashlm

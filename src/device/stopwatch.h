@@ -1,4 +1,4 @@
-// How long a device works on each phase of something, measured without waiting for it.
+// Measures how long a device works on each phase of a task, without waiting for it.
 #pragma once
 
 #include <exception>
@@ -11,8 +11,9 @@ namespace dashlm {
 
 class Stopwatch {
  public:
-  // Counts what the device is given while this exists towards the phase, which profilers show as a
-  // range of this name. A phase may come any number of times; the name must outlive the stopwatch.
+  // Counts the work that the device is given while this object exists. Profilers show the phase as
+  // a range of this name. A phase may come any number of times. The name must outlive the
+  // stopwatch.
   class Phase {
    public:
     Phase(Stopwatch& stopwatch, Device& device, const char* name)
@@ -21,7 +22,7 @@ class Stopwatch {
           name_(name),
           range_(device, name),
           begin_(device.mark()) {}
-    // A device that has failed fails here as well; whoever calls it next says so.
+    // A device that has failed fails here as well. The next call of the device reports it.
     ~Phase() {
       try {
         stopwatch_.intervals_.push_back({name_, begin_, device_.mark()});
@@ -42,8 +43,8 @@ class Stopwatch {
   // Forgets all phases.
   void restart() { intervals_.clear(); }
 
-  // Of the phase by this name, all its times together; 0 if there was none. Waits until the device
-  // is through with them.
+  // The sum of all times of the phase `name`; 0 if there was none. Waits until the device is
+  // through with them.
   double milliseconds(std::string_view name) const {
     double sum = 0;
     for (const Interval& interval : intervals_) {

@@ -13,7 +13,7 @@ namespace dashlm {
 namespace fs = std::filesystem;
 
 bool machine_has_nvidia_gpu(const std::string& root) {
-  std::error_code error;  // of folders that are not there
+  std::error_code error;  // for folders that do not exist
   for (const auto& entry : fs::directory_iterator(root + "/dev", error)) {
     const std::string name = entry.path().filename().string();  // nvidia0, nvidia1, ...
     if (name.starts_with("nvidia") && name.size() > 6 && std::isdigit(name[6])) return true;

@@ -5,12 +5,12 @@
 
 namespace dashlm {
 
-// Whether the NVIDIA driver shows a GPU, whatever this program can do with it. `root` is where /dev
-// and /proc are: for tests.
+// Whether the NVIDIA driver shows a GPU, whether or not this program can use it. `root` is the
+// folder of /dev and /proc, for tests.
 bool machine_has_nvidia_gpu(const std::string& root = "");
 
-// Why none answers to this program, and what to do: the build has no CUDA backend, or what CUDA
-// says.
+// Why no GPU answers to this program, and how to change that: the build has no CUDA backend, or
+// CUDA reports an error.
 std::string why_no_gpu_answers();
 
 }  // namespace dashlm

@@ -23,15 +23,15 @@ int number_from(const char* variable) {
   return text ? std::atoi(text) : 0;
 }
 
-// A variable by which a launcher tells a process that it is one of several: how many there are, or
-// its place among them, from which it follows that there is at least one more.
+// A variable by which a launcher tells a process that it is one of several. It holds the number of
+// processes, or the process's place among them; a place above 0 means at least two.
 struct LaunchVariable {
   const char* name;
   bool is_place;
 };
 
-// Open MPI, MPICH and Intel MPI, two MVAPICHs, Flux, JSM, PALS, ALPS, PMIx. Of Slurm the step that
-// this process belongs to: sbatch's own script belongs to none.
+// Open MPI, MPICH and Intel MPI, two MVAPICHs, Flux, JSM, PALS, ALPS, PMIx. Slurm sets the variable
+// for processes of a step; sbatch's own script belongs to none.
 constexpr LaunchVariable kLaunchVariables[] = {
     {"OMPI_COMM_WORLD_SIZE", false},
     {"PMI_SIZE", false},
@@ -47,7 +47,7 @@ constexpr LaunchVariable kLaunchVariables[] = {
     {"SLURM_STEP_NUM_TASKS", false},
 };
 
-// How many processes were started together, at least, and by which variable this is known.
+// The least number of processes that were started together, and the variable that tells it.
 struct Launch {
   int processes = 1;
   std::string variable;
@@ -87,7 +87,7 @@ std::unique_ptr<Communicator> open_mpi() {
 #endif
 }
 
-// Ranks on GPUs must not wait for ranks that speak to each other in another way.
+// Ranks on GPUs must not wait for ranks that communicate in another way.
 void require_same_kind(Communicator& communicator, const Device& device) {
   const std::string own = device.kind() == DeviceKind::cuda ? "a GPU" : "the CPU";
   const std::vector<std::string> all = communicator.exchange(own);
@@ -99,7 +99,7 @@ void require_same_kind(Communicator& communicator, const Device& device) {
   }
 }
 
-// The lowest rank that fails speaks first, and its abort ends the others: a cause that all of them
+// The lowest rank that fails speaks first, and its abort ends the others. So a cause that all ranks
 // share is reported once.
 [[noreturn]] void fail_all_ranks(Communicator& communicator, ExitCode code, const char* message) {
   const int64_t turns = std::min(communicator.rank(), 40);
@@ -170,7 +170,7 @@ int stop_signal_of_ranks(Communicator& communicator) {
 }
 
 int run_on_ranks(const std::function<int(Communicator&)>& body) {
-  // From before MPI starts, so that no signal ends a rank while the others go on.
+  // Called before MPI starts, so that no signal ends a rank while the others go on.
   if (launched_as_rank()) catch_stop_signals(/*as_rank=*/true);
   const std::unique_ptr<Communicator> communicator = open_communicator();
   if (communicator->size() == 1) return body(*communicator);

@@ -1,8 +1,8 @@
 // Memory for tensors, taken from a device in one allocation.
 //
-// An Arena starts out measuring: it hands out tensors without memory and counts. Run the same code
-// once in this mode, call commit(), run it again: now the tensors have memory, and asking for more
-// than was measured is an error. So what `dashlm plan` prints is what a run takes.
+// An Arena starts out measuring: it hands out tensors without memory and counts bytes. Run the same
+// code once in this mode, call commit(), and run it again. Now the tensors have memory, and it is
+// an error to ask for more than was measured. So a run takes the memory that `dashlm plan` prints.
 //
 // Tensors are freed as a stack: mark() remembers a height, release(height) returns to it.
 #pragma once
@@ -23,11 +23,12 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Not initialised, except that memory which was never used before is zero.
+  // Hands out a tensor. Its memory is not initialised, but memory that was never used before is
+  // zero.
   Tensor take(const std::string& name, Shape shape, DType dtype = DType::f32);
 
   bool measuring() const { return base_ == nullptr; }
-  // Bytes in use at most, so far.
+  // The most bytes that were in use at a time so far.
   int64_t peak_bytes() const { return peak_; }
 
   int64_t mark() const { return used_; }
@@ -44,7 +45,7 @@ class Arena {
   int64_t peak_ = 0;
 };
 
-// Releases on scope exit what was taken within the scope.
+// Releases at the end of its scope all tensors that were taken within it.
 class ArenaScope {
  public:
   explicit ArenaScope(Arena& arena) : arena_(arena), mark_(arena.mark()) {}

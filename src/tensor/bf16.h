@@ -11,7 +11,7 @@ namespace dashlm {
 class Bf16 {
  public:
   Bf16() = default;
-  // To nearest, ties to even; NaN stays NaN.
+  // Rounds to nearest, ties to even. NaN stays NaN.
   explicit Bf16(float x) {
     const auto word = std::bit_cast<uint32_t>(x);
     const bool nan = (word & 0x7FFFFFFFu) > 0x7F800000u;

@@ -12,7 +12,7 @@ namespace dashlm {
 // Waits for all work that was given to the device before.
 std::vector<float> to_host(Device& device, const Tensor& tensor);
 
-// `values` has tensor.elements(); they are rounded to nearest if the tensor is bf16.
+// `values` has tensor.elements() entries. They are rounded to nearest if the tensor is bf16.
 void from_host(Device& device, const Tensor& tensor, std::span<const float> values);
 
 }  // namespace dashlm

@@ -24,8 +24,8 @@ constexpr int64_t kGrain = 1 << 18;  // bytes a thread copies at once
 int default_threads(int processes) {
   const char* wanted = std::getenv("OMP_NUM_THREADS");
   if (const int threads = wanted ? std::atoi(wanted) : 0; threads > 0) return threads;
-  // A launcher that binds each process to processors of its own has shared them out already, but
-  // not what a control group pays for.
+  // A launcher that binds each process to processors of its own has shared out the processors
+  // already. It has not shared out the processors that a control group pays for.
   auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   if (const int paid_for = processors_paid_for(); paid_for > 0) all = std::min(all, paid_for);
   return std::min(usable_processors(), std::max(1, all / processes));

@@ -7,7 +7,8 @@ namespace dashlm::cpu {
 
 class CpuDevice final : public Device {
  public:
-  // `threads` as in open_device(), for one of so many processes on this machine.
+  // `threads` as in open_device(). `processes` is the number of processes of the run on this
+  // machine.
   CpuDevice(int threads, int processes);
 
   DeviceKind kind() const override { return DeviceKind::cpu; }

@@ -1,4 +1,4 @@
-// What the processor's vector units can do, as far as our own kernels differ by it.
+// The class of the processor's vector units, by which dashlm's own kernels differ.
 #pragma once
 
 #include "config/schema.h"
@@ -11,12 +11,12 @@ enum class InstructionSet {
   avx512,    // 64-byte vectors (F, CD, BW, DQ, VL): Intel since Skylake-X, AMD since Zen 4
 };
 
-// The best that this processor and its operating system offer.
+// The best class that this processor and its operating system offer.
 InstructionSet processor_instruction_set();
 
-// The one that our kernels use: the processor's, or a lesser one named by the environment variable
-// DASHLM_INSTRUCTION_SET, for tests and comparisons. Throws when the variable names none, or one
-// that the processor lacks.
+// The class that the kernels use: the processor's, or a lesser one named by the environment
+// variable DASHLM_INSTRUCTION_SET, for tests and comparisons. Throws when the variable names no
+// class, or a class that the processor lacks.
 InstructionSet instruction_set();
 
 }  // namespace dashlm::cpu

@@ -1,7 +1,7 @@
 // Parallel loops of the CPU backend.
 //
-// Results never depend on the number of threads: the work is cut into items whose arithmetic does
-// not depend on who does them, and sums over items are taken in a fixed order by the caller.
+// Results never depend on the number of threads. The work is cut into items whose arithmetic does
+// not depend on the thread that does them. The caller takes sums over items in a fixed order.
 #pragma once
 
 #include <omp.h>
@@ -17,8 +17,8 @@ inline int max_threads() {
   return omp_get_max_threads();
 }
 
-// Parts into which work is cut for each thread, so that threads that others have slowed down do not
-// keep the rest waiting for long.
+// Work is cut into this many parts for each thread, so that a thread that is slowed down does not
+// keep the others waiting for long.
 constexpr int64_t kPartsForThread = 4;
 
 // Calls body(i) for every i in [0, count), in any order, on all threads. The first exception of a

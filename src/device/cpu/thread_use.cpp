@@ -1,4 +1,4 @@
-// What the threads of this process take of its machine.
+// The processors that this process's threads use.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,7 +16,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// The group by its path, which means the same to those that see the same root of all groups.
+// The path of the group. It means the same to all processes that see the same root of all groups.
 std::string control_group() {
   std::ifstream file("/proc/self/cgroup");
   std::ostringstream text;

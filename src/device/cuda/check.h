@@ -1,5 +1,5 @@
-// Every call of a CUDA library goes through check(): an error becomes an exception that names the
-// call and where it stands.
+// Every call of a CUDA library goes through check(). An error becomes an exception that names the
+// call and its place in the source.
 #pragma once
 
 #include <cublasLt.h>

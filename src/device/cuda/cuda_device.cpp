@@ -23,7 +23,7 @@ class Stamp final : public TimeMark::Stamp {
   Event event_;
 };
 
-// Before anything is made on it.
+// Makes the GPU current before anything is made on it.
 int make_current(int gpu) {
   check(cudaSetDevice(gpu));
   return gpu;
@@ -58,7 +58,7 @@ CudaDevice::CudaDevice(int index)
   blas_workspace_ = allocate(kBlasWorkspace);
 }
 
-// What fails here has failed before, and was reported then.
+// A failure here follows an earlier one, which was reported.
 CudaDevice::~CudaDevice() {
   static_cast<void>(cudaStreamSynchronize(stream_));
   release(blas_workspace_);

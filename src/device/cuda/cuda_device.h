@@ -10,9 +10,9 @@
 
 namespace dashlm::cuda {
 
-// How many GPUs answer; 0 without a driver.
+// The number of GPUs that answer; 0 without a driver.
 int device_count();
-// Why it is 0, in the words of CUDA.
+// Why that number is 0, in the words of CUDA.
 std::string device_count_error();
 DeviceInfo describe(int index);
 
@@ -27,7 +27,7 @@ class CudaDevice final : public Device {
   std::string description() const override;
   void* allocate(int64_t bytes) override;
   void release(void* memory) override;
-  // From and to host memory these wait until it may be used again.
+  // These two wait until the host memory may be used again.
   void upload(void* to_device, const void* from_host, int64_t bytes) override;
   void download(void* to_host, const void* from_device, int64_t bytes) override;
   void copy(void* to, const void* from, int64_t bytes) override;

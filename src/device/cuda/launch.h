@@ -1,5 +1,5 @@
-// How kernels are started, and how they get at dynamic shared memory. Only here do nvcc and the
-// host-run tests (tests/host_cuda) part ways: kernels are the same text for both.
+// Starts kernels and gives them dynamic shared memory. Only this file differs between nvcc and the
+// tests that run CUDA sources on the CPU (tests/host_cuda). Kernels are the same text for both.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -7,7 +7,7 @@
 
 namespace dashlm::cuda {
 
-// An order of work, of the GPU that is current when it is made.
+// An order of work on the GPU that is current when the stream is made.
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)); }
@@ -21,10 +21,10 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-// A point in a stream's order of work: the end of all that it has been given so far.
+// A point in a stream's order of work: the end of all work that it has been given so far.
 class Event {
  public:
-  enum class Kind { order, time };  // which of hold_up() and milliseconds_since() it is for
+  enum class Kind { order, time };  // for hold_up(), for milliseconds_since()
 
   Event(Kind kind, cudaStream_t stream) {
     check(cudaEventCreateWithFlags(&event_,
@@ -35,7 +35,7 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // What `stream` is given from now on waits until this point is reached.
+  // Work that `stream` is given from now on waits until this point is reached.
   void hold_up(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0)); }
   // Waits until this point is reached.
   float milliseconds_since(const Event& earlier) const {

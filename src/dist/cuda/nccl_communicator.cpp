@@ -12,7 +12,7 @@
 namespace dashlm::cuda {
 namespace {
 
-// The elements of a tensor of which each rank has counts[r], one after the other.
+// The places of the segments in a tensor: rank r has counts[r] elements, one after the other.
 template <class Part>
 std::vector<Part> parts_of(const Tensor& packed, std::span<const int64_t> counts) {
   std::vector<Part> parts;
@@ -59,7 +59,7 @@ NcclCommunicator::NcclCommunicator(Communicator& host, CudaDevice& device)
   }
 }
 
-// What fails here has failed before, and was reported then.
+// A failure here follows an earlier one, which was reported.
 NcclCommunicator::~NcclCommunicator() {
   if (nccl_ == nullptr) return;
   const bool in_order = std::uncaught_exceptions() == exceptions_;
@@ -79,10 +79,10 @@ void NcclCommunicator::check_nccl(const char* call, ncclResult_t result) {
   failure_ =
       fmt::format("NCCL: {} failed: {}: {} (NCCL_DEBUG=INFO says more)", call,
                   ncclGetErrorString(result), nccl_ != nullptr ? ncclGetLastError(nccl_) : "");
-  // Others cannot end in order without this rank, so there is nothing to lose.
+  // The other ranks cannot end in order without this rank, so nothing is lost by an abort.
   if (nccl_ != nullptr) static_cast<void>(ncclCommAbort(nccl_));
   nccl_ = nullptr;
-  // The rank where it began knows more, and gets the time to say so and end the job.
+  // The rank where the failure began knows more. It gets the time to report it and end the job.
   if (result == ncclRemoteError) std::this_thread::sleep_for(std::chrono::seconds(3));
   fail_runtime("{}", failure_);
 }
@@ -104,7 +104,7 @@ Work NcclCommunicator::end_work() {
   return Work(std::make_shared<Task>(*this));
 }
 
-// An open group would hold back the abort of its communicator: it is closed whatever happens.
+// The group is closed whatever happens, since an open group would hold back the abort.
 void NcclCommunicator::swap_parts(const std::vector<Part>& outgoing,
                                   const std::vector<Part>& incoming) {
   check_nccl("ncclGroupStart", ncclGroupStart());

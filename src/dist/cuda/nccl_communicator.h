@@ -2,13 +2,13 @@
 //
 // Tensors travel on a stream of the communicator, which meets the device's stream by events only:
 //
-//   a call      its work starts after all that the device's stream has been given so far
-//   wait()      what the device's stream is given from now on starts after the work
+//   a call      its work starts after all earlier work of the device's stream
+//   wait()      later work of the device's stream starts after the call's work
 //
-// so the host waits for neither. After wait() the tensors belong to work on the device's stream
-// again; the host must synchronize() the device before it looks at them.
+// So the host waits for neither. After wait() the tensors belong to the device's stream again. The
+// host must synchronize() the device before it looks at them.
 //
-// Small things go through another communicator of the same ranks, independently of the tensors.
+// Small messages go through another communicator of the same ranks, independently of the tensors.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,10 +21,10 @@ namespace dashlm::cuda {
 
 class NcclCommunicator final : public Communicator {
  public:
-  // Every rank must get here; both must outlive it. Throws a runtime_failure Error where NCCL
-  // fails, as it does for ranks that share a GPU.
+  // Every rank must call it. Both arguments must outlive it. Throws a runtime_failure Error where
+  // NCCL fails, as it does for ranks that share a GPU.
   NcclCommunicator(Communicator& host, CudaDevice& device);
-  // Waits for works on their way; after an exception, gives them up.
+  // Waits for works on their way. After an exception it gives them up.
   ~NcclCommunicator() override;
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
@@ -36,12 +36,13 @@ class NcclCommunicator final : public Communicator {
   std::string description() const override;
   std::string stopped_ranks() const override { return host_.stopped_ranks(); }
 
-  // Each rank sends every segment to its owner, which adds up what came in the order of the ranks:
-  // the bits are those of the MPI form, whatever NCCL would choose for a reduction.
+  // Each rank sends every segment to its owner. The owner adds up the pieces in the order of the
+  // ranks. The bits are therefore those of the MPI form, whatever NCCL would choose for a
+  // reduction.
   Work reduce_scatter(const Tensor& packed, const Tensor& sum, std::span<const int64_t> counts,
                       const Tensor& scratch) override;
-  // Straight from owner to all others: as many bytes leave a rank as in a ring, without a ring's
-  // latency, which grows with the number of ranks. NCCL's own all-gather wants equal counts.
+  // Sends straight from the owner to all others. As many bytes leave a rank as in a ring, without a
+  // ring's latency, which grows with the number of ranks. NCCL's own all-gather wants equal counts.
   Work all_gather(const Tensor& segment, const Tensor& packed,
                   std::span<const int64_t> counts) override;
   std::vector<std::string> exchange(const std::string& bytes) override;
@@ -56,15 +57,15 @@ class NcclCommunicator final : public Communicator {
   };
 
   void abort_others(ExitCode exit_code) override { host_.abort(exit_code); }
-  // Before a work: whether NCCL is in order; stream_ waits for the device's.
+  // Before a work: throws if NCCL has failed, and makes stream_ wait for the device's stream.
   void begin_work();
-  // After one: what waits for all that stream_ has been given.
+  // After a work: returns a Work that waits for all work given to stream_.
   Work end_work();
   // Sends outgoing[r] to each other rank r, and receives incoming[r] from it, all at once.
   void swap_parts(const std::vector<Part>& outgoing, const std::vector<Part>& incoming);
-  // Ends NCCL's work and throws, naming the call, unless all is well.
+  // If the call failed, ends NCCL's work and throws an error that names the call.
   void check_nccl(const char* call, ncclResult_t result);
-  // Throws what went wrong in the meantime.
+  // Throws if an earlier work has failed in the meantime.
   void check_in_flight();
 
   Communicator& host_;

@@ -5,7 +5,8 @@
 namespace dashlm::cuda {
 namespace {
 
-// A thread per element: what a warp reads of each piece is contiguous, and everything is read once.
+// One thread per element. A warp reads a contiguous part of each piece, and every element is read
+// once.
 __global__ void add_up(float* sum, SegmentPieces pieces) {
   for (int64_t i = first_element(); i < pieces.count; i += element_step()) {
     const auto element_of = [&](int rank) {

@@ -7,8 +7,8 @@
 
 namespace dashlm::cuda {
 
-// What every rank gave of one segment: `received` has room for `ranks` pieces of `count` elements
-// one after the other, of which that of rank `own_rank` lies at `own` instead.
+// The pieces of all ranks for one segment. `received` has room for `ranks` pieces of `count`
+// elements, one after the other. The piece of rank `own_rank` lies at `own` instead.
 struct SegmentPieces {
   const float* received = nullptr;
   const float* own = nullptr;

@@ -21,7 +21,7 @@ std::vector<int> to_ints(std::span<const int64_t> counts) {
   return result;
 }
 
-// Where each of so many consecutive pieces begins.
+// The offsets of consecutive pieces with these counts.
 std::vector<int> begins(const std::vector<int>& counts) {
   std::vector<int> result(counts.size());
   std::exclusive_scan(counts.begin(), counts.end(), result.begin(), 0);
@@ -35,7 +35,7 @@ MPI_Datatype type_of(const Tensor& tensor) {
 
 // sum = pieces 0 to size-1 of `pieces`, each of `count` elements, in this order.
 void add_up(float* sum, const float* pieces, int64_t count, int size) {
-  constexpr int64_t kStrip = 4096;  // what of `sum` stays in cache
+  constexpr int64_t kStrip = 4096;  // this part of `sum` stays in cache
   for (int64_t begin = 0; begin < count; begin += kStrip) {
     const int64_t end = std::min(count, begin + kStrip);
     for (int64_t i = begin; i < end; ++i) sum[i] = pieces[i];
@@ -74,7 +74,7 @@ void MpiCommunicator::look_around() {
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node);
   MPI_Comm_rank(node, &local_rank_);
   MPI_Comm_size(node, &local_size_);
-  // In containers of their own, processes of the same number are others.
+  // In different containers the same number stands for different processes.
   const int own_numbers = Peers::process_namespace();
   const int self[3] = {rank_, static_cast<int>(::getpid()), own_numbers};
   std::vector<int> all(3 * static_cast<size_t>(local_size_));

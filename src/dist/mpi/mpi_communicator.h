@@ -19,8 +19,8 @@ class MpiCommunicator final : public Communicator {
   std::string description() const override;
   std::string stopped_ranks() const override { return thread_.peers().stopped(); }
 
-  // All-to-all of the segments, then their sum in the order of the ranks: each rank sends what
-  // belongs to others once, and the result does not depend on an algorithm of MPI's choice.
+  // Exchanges the segments all-to-all, then sums them in the order of the ranks. Each rank sends
+  // the segments of others once, and the result does not depend on an algorithm that MPI chooses.
   Work reduce_scatter(const Tensor& packed, const Tensor& sum, std::span<const int64_t> counts,
                       const Tensor& scratch) override;
   Work all_gather(const Tensor& segment, const Tensor& packed,
@@ -36,7 +36,7 @@ class MpiCommunicator final : public Communicator {
   void abort_others(ExitCode exit_code) override { thread_.abort(exit_code); }
   Work submit(MpiThread::Task task);
   void look_around();
-  // For tasks: everybody's bytes, whose sizes may differ.
+  // For tasks: gathers the bytes of all ranks, whose sizes may differ.
   void gather_bytes(const std::string& mine, std::string& all, std::vector<int>& sizes);
   void count_sent(int64_t bytes) { bytes_sent_ += bytes; }
 

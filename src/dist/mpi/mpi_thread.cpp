@@ -14,14 +14,14 @@ using std::chrono::microseconds;
 
 constexpr std::chrono::seconds kBetweenChecks(1);  // of whether the other ranks are alive
 
-// Between looks at a request: eager while somebody waits for it, then ever more patient, so that
-// the processor is left to threads that compute.
+// The pause between looks at a request. It is short while a thread waits for the request. Otherwise
+// it grows, so that the processor is left to threads that compute.
 microseconds pause_between_looks(bool waited_for, int64_t looks) {
   if (waited_for) return microseconds(looks < 100 ? 0 : looks < 2000 ? 20 : 200);
   return microseconds(looks < 10 ? 50 : 200);
 }
 
-// MPI_Abort asks the launcher to end everybody; one that is busy ending them already may not
+// MPI_Abort asks the launcher to end all ranks. A launcher that is already ending them may not
 // answer.
 void end_job(int exit_code) {
   std::thread([exit_code] {
@@ -92,7 +92,7 @@ void MpiThread::run() {
 void MpiThread::look_after_peers() {
   const std::string gone = peers_.gone();
   if (gone.empty()) return;
-  // A launcher that notices by itself gets the time to do better.
+  // A launcher that notices the death by itself gets the time to end the job better.
   std::this_thread::sleep_for(std::chrono::seconds(2));
   spdlog::error("{} has ended without a word; giving up", gone);
   end_job(static_cast<int>(ExitCode::runtime_failure));

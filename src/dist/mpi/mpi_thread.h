@@ -1,7 +1,7 @@
 // The one thread of this process that calls MPI.
 //
-// Tasks run one after the other. A thread of its own moves messages along while the others compute,
-// whatever MPI does on its own account, and needs no more of MPI than MPI_THREAD_FUNNELED.
+// Tasks run one after the other. This thread moves messages along while the others compute, even if
+// MPI makes no progress by itself. MPI_THREAD_FUNNELED is enough for it.
 #pragma once
 
 #include <mpi.h>
@@ -29,20 +29,21 @@ class MpiThread {
   MpiThread& operator=(const MpiThread&) = delete;
 
   using Task = std::function<void()>;
-  // Runs `task` after those before it. The future is for any number of waits.
+  // Runs `task` after the earlier tasks. The future may be waited for any number of times.
   std::shared_future<void> submit(Task task);
-  // Waits for `result`; meanwhile messages are attended to without pause.
+  // Waits for `result`. Meanwhile messages are moved without pause.
   void wait(const std::shared_future<void>& result);
 
   // For tasks: returns when `request` is complete.
   void complete(MPI_Request& request);
-  // For tasks: processes whose death is to be noticed, also while there is nothing to do; it ends
-  // all ranks. (A GPU that waits for a dead rank's message would wait for ever.)
+  // For tasks: names the processes to watch, also while there is nothing to do. The death of one
+  // ends all ranks. (A GPU that waits for a dead rank's message would wait for ever.)
   void watch(Peers peers) { peers_ = std::move(peers); }
-  // What the constructor's caller has given to watch(); not before that is through.
+  // The processes that watch() was given. Call it only after watch() has returned.
   const Peers& peers() const { return peers_; }
 
-  // Ends all ranks from any thread, even while a task waits. Returns if MPI does not manage to.
+  // Ends all ranks. May be called from any thread, even while a task waits. Returns if MPI fails to
+  // end them.
   void abort(ExitCode exit_code);
 
  private:

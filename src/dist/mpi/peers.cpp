@@ -11,7 +11,7 @@
 namespace dashlm {
 namespace {
 
-// R, S, T, Z and so on, as ps shows it; 0: there is no such process.
+// The state of a process as ps shows it: R, S, T, Z and so on. 0 if there is no such process.
 char state_of(pid_t process) {
   std::ifstream file(fmt::format("/proc/{}/stat", process));
   std::string text;
@@ -20,7 +20,8 @@ char state_of(pid_t process) {
   return name_end != std::string::npos && name_end + 2 < text.size() ? text[name_end + 2] : '\0';
 }
 
-// A process that has ended stays visible until its parent asks how, which may take a while.
+// A process that has ended stays visible until its parent asks for its exit code, which may take a
+// while.
 bool runs(pid_t process) {
   return (::kill(process, 0) == 0 || errno != ESRCH) && state_of(process) != 'Z';
 }

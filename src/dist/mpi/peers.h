@@ -1,4 +1,4 @@
-// The processes of the other ranks of this node, to notice when one is gone.
+// Watches the processes of the other ranks of this node, to notice the end of one.
 //
 // Open MPI's mpirun ends a job when one of its processes dies, but other launchers leave the rest
 // waiting for messages that will never come.
@@ -18,16 +18,16 @@ class Peers {
     pid_t process = 0;
   };
 
-  // The same for processes of this machine that call a process by the same number.
+  // A number that is equal for processes of this machine that share process numbers.
   static int process_namespace();
 
   Peers() = default;
-  // Keeps those that can be seen from here. All must be of this process's namespace.
+  // Keeps the peers that are visible from here. All must be in this process's namespace.
   explicit Peers(const std::vector<Peer>& peers);
 
-  // "rank 3 (process 1234)" of one that has ended, or "".
+  // Names a peer that has ended, as "rank 3 (process 1234)"; "" if none has.
   std::string gone() const;
-  // "rank 3 (process 1234) is stopped" of those that wait for SIGCONT, one after the other, or "".
+  // Names all peers that wait for SIGCONT, as "rank 3 (process 1234) is stopped"; "" if none does.
   std::string stopped() const;
 
  private:

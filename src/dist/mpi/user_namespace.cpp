@@ -9,14 +9,14 @@
 namespace dashlm {
 namespace {
 
-// That of the machine itself has this number in every Linux.
+// The machine's own user namespace has this number in every Linux.
 constexpr const char* kOutermost = "user:[4026531837]";
 
-// Whose children are ranks, or the shells and containers that become ranks.
+// Programs whose children are ranks, or shells and containers that become ranks.
 constexpr std::array kLaunchers = {"mpirun", "mpiexec", "orterun",    "orted",
                                    "prted",  "prte",    "slurmstepd", "hydra_pmi_proxy"};
 
-// "" if it cannot be seen, which is so for processes of a namespace around this one.
+// "" if it is not visible, as for processes of a namespace around this one.
 std::string user_namespace(const std::string& process) {
   std::error_code error;
   return std::filesystem::read_symlink(process + "/ns/user", error).string();
@@ -29,7 +29,7 @@ std::string name_of(const std::string& process) {
   return name;
 }
 
-// "" at the first process of all.
+// "" for the first process of all.
 std::string parent_of(const std::string& proc, const std::string& process) {
   std::ifstream file(process + "/status");
   for (std::string key, value; file >> key && std::getline(file, value);) {
@@ -51,7 +51,7 @@ bool has_user_namespace_of_its_own(const std::string& proc) {
     const std::string name = name_of(process);
     if (std::find(kLaunchers.begin(), kLaunchers.end(), name) != kLaunchers.end()) return false;
   }
-  return true;  // the launcher is outside of what can be seen from here
+  return true;  // the launcher is not visible from here
 }
 
 void choose_copies_between_ranks() {
