@@ -1,27 +1,29 @@
 // `dashlm bench roots --from`: how well each method takes roots of the factors of a real run.
 //
-// --json writes one object, of which scripts make pictures:
+// --json writes one object, which scripts turn into pictures:
 //
-//   checkpoint, step   which, and how far its run was
+//   checkpoint, step   the checkpoint, and its step
 //   exponent, floor    e of A^(-e); errors are on eigenvalues above floor · lambda_max
-//   (exact_root.h) available          factors in the checkpoint factors            those chosen:
-//   [{name, n, largest (eigenvalue), condition (null: singular),
+//                      (ops/roots/exact_root.h)
+//   available          number of factors in the checkpoint
+//   factors            the chosen factors:
+//                      [{name, n, largest (eigenvalue), condition (null: singular),
 //                      rank (eigenvalues above the floor), off_diagonal (the share of ‖A‖_F that
 //                      elements off the diagonal have: 0 for a diagonal factor)}]
-//   condition, rank    {min, median, max} of them
+//   condition, rank    {min, median, max} over these factors
 //   zero, not_finite   names of factors that were chosen but have no root
 //   methods            [{method (as --method has it), scaling (null: EVD), precision,
-//                      stages: [steps made], of Chebyshev the degrees, of EVD [1]
+//                      stages: [steps made]; Chebyshev: degrees; EVD: [1]
 //                      error_median, error_max: [after each stage]
 //                      residual_median, residual_max: [max |M - I| with which the last step of each
 //                        stage began]; Newton's methods only
-//                      failed: [after each stage, factors]
-//                      failed_factors: [after the last stage, indices of `factors`]
-//                      unfinished: after the last stage, factors that did not reach the tolerance
+//                      failed: [factors that failed, after each stage]
+//                      failed_factors: [indices of `factors`, after the last stage]
+//                      unfinished: factors that did not reach the tolerance after the last stage
 //                      worst: name of the factor with error_max after the last stage}]
 //
-// Errors and residuals are of the factors that did not fail: null where all have. A singular matrix
-// counts as one of infinite condition. Figures have four digits.
+// Errors and residuals leave out factors that failed. They are null where all failed. A singular
+// matrix has infinite condition. Figures have four digits.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>

@@ -128,8 +128,8 @@ Batch SequentialBatches::at(int64_t index) const {
   const int64_t begin = first * seq_len_;
   const int64_t count = std::min(static_cast<int64_t>(tokens.size()), stream_.size() - begin);
   stream_.read(begin, count, tokens.data());
-  // Windows follow each other without a gap, so that the batch is one piece of the stream; the last
-  // token read is only a target.
+  // Windows follow each other without a gap, so the batch is one piece of the stream. Its last
+  // token is only a target.
   std::copy_n(tokens.begin(), count - 1, batch.tokens.begin());
   std::copy_n(tokens.begin() + 1, count - 1, batch.targets.begin());
   batch.next = {0, last};

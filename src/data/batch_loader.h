@@ -20,30 +20,30 @@ struct Batch {
   int64_t sequences = 0;  // of this rank
   int64_t seq_len = 0;
   std::vector<int32_t> tokens;   // (sequences, seq_len)
-  std::vector<int32_t> targets;  // (sequences, seq_len): the token after each
+  std::vector<int32_t> targets;  // (sequences, seq_len): the token after each token
   SamplePosition next;           // where the following batch starts, for all ranks
-  // Targets scored in this step by all ranks together; 0: there are no others.
+  // The targets scored in this step by all ranks together; 0 if there is one rank.
   int64_t step_targets = 0;
 
   int64_t scored_targets() const;  // those that are not ignored
 };
 
-// Training batches in sample order, read ahead by a thread. A batch depends on its position alone:
-// starting at `next` of some batch continues as if nothing had happened. Of each batch a rank reads
-// its own share, so that all ranks together read each sequence once.
+// Training batches in sample order, read ahead by a thread. A batch depends on its position alone,
+// so a loader that starts at `next` of a batch continues the same sequence of batches. A rank reads
+// its own share of each batch. All ranks together read each sequence once.
 class BatchLoader {
  public:
-  // `batch` sequences each, over all ranks, crossing epochs where need be. `prefetch` batches are
-  // read ahead; 0 reads within next(). The stream must outlive the loader.
+  // A batch has `batch` sequences over all ranks, and may cross epochs. `prefetch` batches are read
+  // ahead; 0 reads within next(). The stream must outlive the loader.
   BatchLoader(const TokenStream& stream, const SampleOrder& order, int64_t batch,
               SamplePosition start, int64_t prefetch, int rank = 0, int ranks = 1);
   ~BatchLoader();  // returns promptly, whatever is queued
   BatchLoader(const BatchLoader&) = delete;
   BatchLoader& operator=(const BatchLoader&) = delete;
 
-  // Rethrows what went wrong while reading, once the batches before it are used up.
+  // The next batch. If reading failed, throws once the batches before the failure are used up.
   Batch next();
-  // Time spent in next() so far, waiting for data.
+  // The time that next() has waited for data so far.
   double wait_seconds() const { return wait_seconds_; }
 
  private:
@@ -66,14 +66,14 @@ class BatchLoader {
   std::thread thread_;
 };
 
-// A stream from start to end in windows of seq_len, for validation: every token but the first is a
-// target exactly once. The last window is filled up with token 0 and ignored targets, the last
-// batch has fewer sequences.
+// A stream from start to end in windows of seq_len, for validation. Every token but the first is a
+// target exactly once. The last window is filled up with token 0 and ignored targets. The last
+// batch may have fewer sequences.
 class SequentialBatches {
  public:
   // Throws a bad_input Error when the stream has fewer than 2 tokens.
   SequentialBatches(const TokenStream& stream, int64_t seq_len, int64_t batch);
-  // Of the first `most` windows (0: of all of them) those that are `rank`'s to read.
+  // The share of `rank` in the first `most` windows; 0 means all windows.
   SequentialBatches(const TokenStream& stream, int64_t seq_len, int64_t batch, int64_t most,
                     int rank, int ranks);
 

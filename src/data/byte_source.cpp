@@ -34,7 +34,7 @@ class GzipFile final : public ByteSource {
  public:
   GzipFile(const std::string& path, std::unique_ptr<PlainFile> file)
       : path_(path), file_(std::move(file)), input_(static_cast<size_t>(kBufferBytes)) {
-    // 15 bits of window, + 16: a gzip header and trailer, whose CRC is checked.
+    // 15 bits of window; + 16 asks for a gzip header and trailer, whose CRC is checked.
     if (::inflateInit2(&stream_, 15 + 16) != Z_OK) fail_runtime("cannot start zlib for {}", path);
   }
   ~GzipFile() override { ::inflateEnd(&stream_); }

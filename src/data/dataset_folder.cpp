@@ -27,7 +27,7 @@ constexpr const char* kTokenizer = "tokenizer.model";
       folder);
 }
 
-// The folders that a pattern stands for, or the folder itself.
+// The folders that match a pattern, or the folder itself.
 std::vector<std::string> folders_of(const std::string& folder) {
   if (path_exists(folder)) return {folder};
   glob_t found = {};
@@ -68,7 +68,7 @@ bool is_in_own_format(const std::string& path) {
   return layout.format == ShardFormat::dashlm;
 }
 
-// Throws unless every shard of a part is there in full.
+// Throws unless every shard of a part exists with its full size.
 void require_whole_part(const std::string& folder, const std::vector<WrittenShard>& listed,
                         const char* part) {
   for (const WrittenShard& shard : listed) {
@@ -86,7 +86,7 @@ void require_whole_part(const std::string& folder, const std::vector<WrittenShar
   }
 }
 
-// The names of a part's shards, once it is known to be whole.
+// The names of a part's shards. Throws unless the part is whole.
 class WholeParts {
  public:
   const std::set<std::string>& names(const std::string& folder, bool train) {
@@ -125,7 +125,7 @@ DatasetManifest read_manifest(const std::string& folder) {
         std::stoul(json.at("tokenizer_crc32").get<std::string>(), nullptr, 16));
     manifest.train = shards_of(json.at("train"));
     manifest.val = shards_of(json.at("val"));
-  } catch (const std::exception& error) {  // of JSON, or of stoul
+  } catch (const std::exception& error) {  // from JSON, or from stoul
     fail_input(
         "{} is damaged, or does not describe a dataset of `dashlm tokenize` ({}); copy or make the "
         "dataset again",
@@ -227,11 +227,12 @@ void DatasetBuilder::require_place(bool force) const {
 DatasetBuilder::~DatasetBuilder() {
   std::error_code ignored;
   fs::remove_all(work_, ignored);
-  if (made_) fs::remove(folder_, ignored);  // unless something lies in it
+  if (made_) fs::remove(folder_, ignored);  // fails if the folder is not empty
 }
 
 void DatasetBuilder::commit() {
-  // Without its description the rest counts for nothing, whenever this is broken off.
+  // The description goes first: without it the other files count for nothing, whenever this is
+  // interrupted.
   const fs::path folder = folder_, work = work_;
   if (!has_manifest(work_)) fail_runtime("the dataset in {} has no description yet", work_);
   remove_file(folder / kManifest);

@@ -26,7 +26,7 @@ bool is_lines(const std::string& name) {
 // The allowed second bytes narrow down for some first bytes; that excludes overlong forms,
 // surrogates and code points above U+10FFFF.
 struct Sequence {
-  int64_t length;  // 0: no such first byte
+  int64_t length;  // 0: not a first byte
   uint8_t second_min, second_max;
 };
 
@@ -49,7 +49,7 @@ std::string too_long(const char* what, int64_t most) {
 
 // The text of one line of JSON; throws std::string with the reason when there is none.
 std::string text_of(const std::string& line) {
-  // The parser would take it for the end and not look at the rest.
+  // A zero byte would end the text for the parser.
   const size_t zero = line.find('\0');
   if (zero != std::string::npos) throw fmt::format("byte {} of the line is zero", zero + 1);
   const int64_t invalid = first_invalid_utf8(line);

@@ -18,8 +18,8 @@
 
 namespace dashlm {
 
-// Longer ones are bad documents: SentencePiece takes up to 200 bytes for a byte of text, 3 GiB for
-// one such document.
+// Longer documents are bad documents. SentencePiece takes up to 200 bytes for a byte of text, which
+// is 3 GiB for a document of this length.
 inline constexpr int64_t kMaxDocumentBytes = int64_t{16} << 20;
 
 struct Document {
@@ -30,9 +30,9 @@ struct Document {
 class DocumentReader {
  public:
   // `inputs` as in expand_paths(). A bad document (not UTF-8, not JSON, no text, too long) is a
-  // bad_input Error that names file and line; with `skip_bad` it is left out and counted instead. A
-  // file that cannot be read or unpacked is an error in either case. Documents whose text is empty
-  // are passed over and counted; blank lines are no documents.
+  // bad_input Error that names file and line. With `skip_bad` it is left out and counted instead. A
+  // file that cannot be read or unpacked is always an error. Documents whose text is empty are
+  // passed over and counted. Blank lines are no documents.
   DocumentReader(const std::vector<std::string>& inputs, bool skip_bad);
 
   bool next(Document& document);                // false at the end
@@ -43,7 +43,7 @@ class DocumentReader {
  private:
   bool next_line(Document& document);
   bool next_text(Document& document);
-  // Whether there is something in the document.
+  // Whether the document has text. Counts empty documents.
   bool count(const Document& document);
   void bad(const std::string& source, const std::string& reason);
 

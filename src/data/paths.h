@@ -1,4 +1,4 @@
-// From the paths a user writes (files, directories, globs) to the files they stand for.
+// Expands the paths that a user writes (files, directories, globs) to files.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 namespace dashlm {
 
 // The files named by `paths`, in the order of `paths` and sorted by name within each. A path is a
-// file, a directory (its files whose name `accept`s, not those in folders below it) or a pattern
-// with * ? or [ for glob(3), of whose matches the directories are passed over. Throws a bad_input
-// Error when a path is missing, a pattern or directory yields no file, or a file is named twice.
-// `what` says in errors what is looked for: "token files".
+// file, a directory or a pattern with * ? or [ for glob(3). A directory stands for its own files
+// whose name `accept` accepts, without folders below it. A pattern stands for its matches that are
+// not directories. Throws a bad_input Error when a path is missing, a pattern or directory yields
+// no file, or a file is named twice. `what` names the wanted files in errors: "token files".
 std::vector<std::string> expand_paths(const std::vector<std::string>& paths,
                                       const std::function<bool(const std::string& name)>& accept,
                                       const std::string& what);

@@ -9,7 +9,7 @@
 namespace dashlm {
 namespace {
 
-// Six rounds already look random to the tests; the rest is margin.
+// Tests find six rounds random already; the other rounds are margin.
 constexpr int kRounds = 10;
 
 }  // namespace

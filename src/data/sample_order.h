@@ -1,13 +1,13 @@
-// Which tokens make up which training sequence: sampling without replacement.
+// The tokens of each training sequence: sampling without replacement.
 //
-// An epoch is one permutation of the sequences and one random offset by which all of them are
-// shifted. Both are functions of (seed, epoch), computed without a table, so that the order is the
-// same for every number of ranks and the whole state is a SamplePosition.
+// An epoch is one permutation of the sequences and one random offset that shifts all of them. Both
+// are functions of (seed, epoch), computed without a table. So the order is the same for every
+// number of ranks, and a SamplePosition is the whole state.
 //
 // The permutation is a Feistel network over pairs [0, rows) x [0, columns) with modular addition
-// (Black and Rogaway: "Ciphers with arbitrary finite domains", CT-RSA 2002), which walks on along
-// its cycle while the result is outside the range; rows x columns exceeds the number of sequences
-// by less than its square root, so that this is rare.
+// (Black and Rogaway: "Ciphers with arbitrary finite domains", CT-RSA 2002). A result outside the
+// range is sent through again. This is rare, since rows x columns exceeds the number of sequences
+// by less than its square root.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct SamplePosition {
 
 class SampleOrder {
  public:
-  // A sequence is seq_len + 1 tokens, of which the last is only a target; sequences start seq_len
-  // tokens apart. Throws a bad_input Error when there are not even seq_len + 1 tokens.
+  // A sequence is seq_len + 1 tokens; its last token is only a target. Sequences start seq_len
+  // tokens apart. Throws a bad_input Error when there are fewer than seq_len + 1 tokens.
   SampleOrder(int64_t tokens, int64_t seq_len, uint64_t seed);
 
   // Sequences of an epoch: one fewer than would fit, so that every offset below seq_len fits.
@@ -33,9 +33,9 @@ class SampleOrder {
   // Tokens at the end of the stream that no offset reaches in any epoch: tokens mod seq_len, or
   // none where there is one sequence only.
   int64_t unused() const { return unused_; }
-  // Where in the stream the sequence starts; index in [0, sequences()).
+  // The position in the stream where the sequence starts; index in [0, sequences()).
   int64_t first_token(int64_t epoch, int64_t index) const;
-  // `count` sequences further on, in the next epochs where this one ends.
+  // The position `count` sequences later, if need be in a later epoch.
   SamplePosition advance(SamplePosition position, int64_t count) const;
 
  private:
@@ -44,7 +44,7 @@ class SampleOrder {
   int64_t seq_len_;
   uint64_t seed_;
   int64_t sequences_;
-  int64_t offsets_;  // how many offsets there are
+  int64_t offsets_;  // number of offsets
   int64_t unused_;
   int64_t rows_, columns_;  // rows * columns >= sequences
 };

@@ -1,5 +1,5 @@
-// What a SentencePiece model file holds, as far as other libraries must be told: its library knows
-// how to use a model, but does not say how it normalizes text or of which kind it is.
+// The content of a SentencePiece model file, as far as other libraries need it. SentencePiece's own
+// library uses a model, but does not tell its kind or how it normalizes text.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct SentencePieceFile {
   PieceModel model = PieceModel::unigram;
   bool byte_fallback = false;
   bool space_is_suffix = false;
-  // How a text is changed before it is cut into pieces.
+  // Changes to a text before it is cut into pieces.
   bool maps_characters = false;
   bool adds_space_in_front = true;
   bool removes_extra_spaces = true;
   bool marks_spaces = true;  // as U+2581
 };
 
-// `bytes` are those of a file that SentencePiece can load; `path` names it in errors.
+// `bytes` is the content of a file that SentencePiece can load. `path` names it in errors.
 SentencePieceFile parse_sentencepiece_file(const std::string& bytes, const std::string& path);
 
 }  // namespace dashlm

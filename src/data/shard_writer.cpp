@@ -9,7 +9,7 @@
 namespace dashlm {
 namespace {
 
-// Their numbers have five digits, so that sorted names are in order.
+// Numbers of shards have five digits, so that sorted names are in order.
 constexpr size_t kMostShards = 100000;
 
 template <class T>

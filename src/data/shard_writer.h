@@ -18,14 +18,14 @@ struct WrittenShard {
 
 class ShardWriter {
  public:
-  // Writes `directory`/`prefix`_00000.bin and so on, of `shard_tokens` tokens each but for the
-  // last. Tokens are of 16 bits where `vocab_size` permits. One shard is held in memory, since a
-  // header tells how many tokens and which CRC follow.
+  // Writes `directory`/`prefix`_00000.bin and so on. Each shard but the last has `shard_tokens`
+  // tokens. Tokens have 16 bits where `vocab_size` permits. One shard is held in memory, since its
+  // header has the number and the CRC of the tokens that follow.
   ShardWriter(std::string directory, std::string prefix, ShardFormat format, int64_t vocab_size,
               int64_t shard_tokens);
 
   void add(const std::vector<int32_t>& tokens);
-  void finish();  // writes what is left; without it, that is lost
+  void finish();  // writes the last shard; without it, its tokens are lost
 
   int64_t tokens() const { return tokens_; }
   int64_t bytes_per_token() const { return layout_.bytes_per_token; }

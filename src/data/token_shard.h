@@ -26,17 +26,17 @@ struct ShardLayout {
   uint32_t crc = 0;  // CRC-32 of the tokens' bytes, when has_crc
 };
 
-// The first bytes of a shard in dashlm's own format or in llm.c's; none for raw. Throws when the
-// format cannot hold such tokens.
+// The header of a shard in dashlm's own format or in llm.c's; none for raw. Throws when the format
+// cannot hold such tokens.
 std::string make_shard_header(const ShardLayout& layout);
 
 // Recognises the format from the first `head_bytes` bytes of a file of `file_bytes` bytes. Throws a
-// bad_input Error that names the file when header and size disagree, the file is empty, or it is
-// plainly something else (gzip, NumPy).
+// bad_input Error that names the file when header and size disagree, when the file is empty, or
+// when it is plainly another kind of file (gzip, NumPy).
 ShardLayout read_shard_layout(const std::string& path, const uint8_t* head, int64_t head_bytes,
                               int64_t file_bytes);
 
-// How many bytes of a file read_shard_layout() needs to see.
+// The number of bytes of a file that read_shard_layout() needs.
 inline constexpr int64_t kShardHeadBytes = 1024;
 
 }  // namespace dashlm

@@ -12,9 +12,9 @@
 namespace dashlm {
 namespace {
 
-// Descriptors that a stream keeps; the usual limit of a process is 1024.
+// Descriptors that a stream keeps open; the usual limit of a process is 1024.
 constexpr size_t kOpenFiles = 256;
-// Tokens converted at a time.
+// Number of tokens converted at a time.
 constexpr int64_t kChunkTokens = int64_t{1} << 15;
 
 bool is_token_file(const std::string& name) {
@@ -107,7 +107,7 @@ void TokenStream::read_shard(size_t index, int64_t begin, int64_t count, int32_t
   } else {
     widen<uint32_t>(bytes.data(), count, out);
   }
-  // Compared as unsigned: a 32-bit token above 2^31 has become negative.
+  // The comparison is unsigned, since a 32-bit token above 2^31 has become negative.
   const auto outside = [this](int32_t t) { return static_cast<uint32_t>(t) >= vocab_size_; };
   const int32_t* bad = std::find_if(out, out + count, outside);
   if (bad == out + count) return;
@@ -136,7 +136,7 @@ uint32_t TokenStream::fingerprint() const {
     crc = crc32_of_bytes(&shard.file_bytes, sizeof shard.file_bytes, crc);
     const int64_t bytes = std::min(kSampleBytes, shard.file_bytes);
     for (int64_t i = 0; i < kSamples; ++i) {
-      // From the first bytes to the last ones.
+      // Samples are spread from the first bytes to the last.
       const int64_t offset = (shard.file_bytes - bytes) * i / (kSamples - 1);
       read_bytes(index, offset, bytes, sample.data());
       crc = crc32_of_bytes(sample.data(), bytes, crc);

@@ -20,18 +20,18 @@ struct Shard {
   int64_t end() const { return begin + layout.tokens; }
 };
 
-// The token files named by `paths` as in expand_paths(); of a directory, the files *.bin and
-// chunk_*. Throws a bad_input Error, too, when they are of a dataset that is not finished.
+// The token files named by `paths` as in expand_paths(). A directory stands for its files *.bin and
+// chunk_*. Throws a bad_input Error, too, when they belong to an unfinished dataset.
 std::vector<std::string> token_files(const std::vector<std::string>& paths);
 
-// Immutable once made, so that any number of threads may read from it. Files are read, not
-// mapped: one that shrinks under us is then an error and not a signal.
+// Immutable once made, so any number of threads may read from it. Files are read, not mapped: a
+// file that shrinks meanwhile is then an error and not a signal.
 class TokenStream {
  public:
-  // `paths` as in token_files(). Throws a bad_input Error that names the file when one is missing,
+  // `paths` as in token_files(). Throws a bad_input Error that names the file when it is missing,
   // empty, of odd size, cut short, longer than its header says, or made for more than `vocab_size`
-  // tokens; when a directory mixes validation files (val*) with others, since training on those
-  // would go unnoticed; and when the dataset to which a shard belongs is not whole
+  // tokens. Throws, too, when a directory mixes validation files (val*) with others, since training
+  // on them would go unnoticed; and when the dataset of a shard is not whole
   // (data/dataset_folder.h).
   TokenStream(const std::vector<std::string>& paths, int64_t vocab_size);
   TokenStream(const TokenStream&) = delete;
@@ -45,13 +45,13 @@ class TokenStream {
   // vocab_size, naming the shard and the position within it.
   void read(int64_t begin, int64_t count, int32_t* out) const;
 
-  // CRC-32 over names without folders, sizes, and a sample of every shard's bytes: tells other
+  // A CRC-32 over names without folders, sizes, and a sample of every shard's bytes. It tells other
   // data from the same data in another place, without reading all of it.
   uint32_t fingerprint() const;
 
-  // Throws as read() does, for a range whose tokens nobody needs yet.
+  // Throws as read() does, without returning the tokens.
   void check(int64_t begin, int64_t count) const;
-  // The same for about `tokens` tokens in all, from the start of each shard.
+  // Checks about `tokens` tokens in all, from the start of each shard.
   void check_sample(int64_t tokens) const;
 
   // Reads everything; throws when a token is out of range or a stored CRC does not match.
@@ -65,7 +65,7 @@ class TokenStream {
   int64_t vocab_size_;
   int64_t size_ = 0;
   std::vector<Shard> shards_;
-  std::vector<std::unique_ptr<FileReader>> files_;  // of the first shards; others open per read
+  std::vector<std::unique_ptr<FileReader>> files_;  // the first shards; others open per read
 };
 
 }  // namespace dashlm

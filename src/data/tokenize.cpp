@@ -24,8 +24,8 @@ namespace {
 constexpr int64_t kChunkBytesPerThread = int64_t{2} << 20;
 constexpr double kProgressSeconds = 10;
 constexpr int64_t kMostThreads = 1024;
-// Of documents longer than this only one is encoded at a time, since SentencePiece takes up to 200
-// bytes for a byte of text.
+// Longer documents are encoded one at a time, since SentencePiece takes up to 200 bytes for a byte
+// of text.
 constexpr int64_t kLongDocumentBytes = int64_t{1} << 20;
 
 struct Encoded {
@@ -53,13 +53,13 @@ void check(const Tokenizer& tokenizer, const TokenizeOptions& options) {
           "the tokenizer has no token for the end of a document; leave out --append-eos");
 }
 
-// Before anything is written: whether the inputs can be read, and a tokenizer that is given.
+// Checks, before anything is written, that the inputs and the given tokenizer can be read.
 void check_sources(const TokenizeOptions& options, const std::vector<std::string>& files) {
   if (!options.tokenizer.empty()) check(Tokenizer(options.tokenizer), options);
   for (const std::string& file : files) open_bytes(file);
 }
 
-// The tokenizer ends up in the dataset, so that text can be made of its tokens for ever.
+// The dataset holds its tokenizer, so that its tokens can always be turned into text.
 Tokenizer provide_tokenizer(const TokenizeOptions& options, const std::string& folder) {
   const std::string path = folder + "/tokenizer.model";
   if (options.train_tokenizer != 0) {
@@ -98,7 +98,7 @@ Encoded encode(const Tokenizer& tokenizer, const TokenizeOptions& options,
   return encoded;
 }
 
-// The documents in order, each encoded by whichever thread is free.
+// The documents in order. The next free thread encodes the next document.
 std::vector<Encoded> encode_chunk(const Tokenizer& tokenizer, const TokenizeOptions& options,
                                   const std::vector<Document>& documents) {
   std::vector<Encoded> encoded(documents.size());
@@ -200,7 +200,7 @@ void log_progress(const Dataset& dataset, double seconds) {
                megabytes, train.tokens + val.tokens, megabytes / std::max(seconds, 1e-9));
 }
 
-// Of what is probably not as it was meant.
+// Warns about results that were probably not intended.
 void warn_about(const Dataset& dataset, const TokenizeOptions& options) {
   const TokenizeResult& result = dataset.result;
   if (options.val_fraction > 0 && result.val.documents == 0) {

@@ -1,4 +1,4 @@
-// From documents to a dataset, whose folder data/dataset_folder.h describes.
+// Makes a dataset of documents. data/dataset_folder.h describes its folder.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace dashlm {
 struct TokenizeOptions {
   std::vector<std::string> inputs;  // as in DocumentReader
   std::string out;                  // directory, made if need be
-  // One of the two: a SentencePiece model, or the size of one to be trained on the inputs.
+  // One of the two is set: a SentencePiece model, or the size of a model to train on the inputs.
   std::string tokenizer;
   int64_t train_tokenizer = 0;
-  // Of every round(1 / val_fraction) documents the last goes to validation; 0 for none.
+  // The last of every round(1 / val_fraction) documents goes to validation; 0 means none does.
   double val_fraction = 0.01;
   int64_t shard_tokens = int64_t{1} << 26;
   ShardFormat format = ShardFormat::dashlm;
@@ -41,10 +41,10 @@ struct TokenizeResult {
   int64_t vocab_size = 0;
 };
 
-// The dataset depends on the options other than `threads` alone. Memory stays bounded: 200 MiB a
-// thread at most (usually a few), one shard of each part, and 3 GiB where there are documents of
-// kMaxDocumentBytes. Throws a bad_input Error when `out` holds a dataset and `force` is
-// not set; with it, the old dataset stays until the new one is complete.
+// The dataset does not depend on `threads`. Memory is bounded: at most 200 MiB a thread (usually a
+// few), one shard of each part, and 3 GiB where there are documents of kMaxDocumentBytes. Throws a
+// bad_input Error when `out` holds a dataset and `force` is not set. With `force` the old dataset
+// stays until the new one is complete.
 TokenizeResult tokenize(const TokenizeOptions& options);
 
 }  // namespace dashlm

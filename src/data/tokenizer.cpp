@@ -21,12 +21,12 @@ constexpr size_t kMaxSentence = size_t{1} << 14;
 // SentencePiece leaves out every line with U+2585, which stands for unknown characters inside.
 constexpr std::string_view kReserved = "\xe2\x96\x85";
 
-// Besides those of the text: <unk>, <s>, </s> and one for each byte.
+// Pieces besides the text's: <unk>, <s>, </s> and one for each byte.
 constexpr int64_t kFixedTokens = 3 + 256;
 constexpr int64_t kMostTokens = int64_t{1} << 20;
 
-// Documents of which, as they come, every stride-th is kept; the stride doubles whenever more than
-// `limit` bytes are held. So the sample is spread over the whole corpus, whatever its size.
+// Keeps every stride-th document. The stride doubles whenever more than `limit` bytes are held. So
+// the sample is spread over the whole corpus, whatever its size.
 std::vector<std::string> sample(DocumentReader& documents, int64_t limit) {
   std::vector<std::string> kept;
   int64_t bytes = 0, stride = 1, index = 0;
@@ -49,8 +49,8 @@ std::vector<std::string> sample(DocumentReader& documents, int64_t limit) {
   return kept;
 }
 
-// The lines of the documents, cut at spaces to at most kMaxSentence bytes, and at kReserved, which
-// is left out.
+// The lines of the documents, cut at spaces to at most kMaxSentence bytes. They are also cut at
+// kReserved, which is left out.
 class Sentences final : public sentencepiece::SentenceIterator {
  public:
   explicit Sentences(const std::vector<std::string>& documents) : documents_(documents) { Next(); }
@@ -101,7 +101,7 @@ int64_t number_after(const std::string& text, const std::string& words) {
   return std::strtoll(text.c_str() + found + words.size(), nullptr, 10);
 }
 
-// What SentencePiece says about the size, in terms of what a user chose.
+// Turns SentencePiece's message about the size into one about the user's options.
 [[noreturn]] void fail_training(int64_t vocab_size, const std::string& reason) {
   const int64_t least = number_after(reason, fmt::format("required_chars. {} vs ", vocab_size));
   const int64_t most = number_after(reason, "Please set it to a value <= ");
@@ -176,7 +176,7 @@ void train_bpe(DocumentReader& documents, const TokenizerTraining& training,
   const std::unordered_map<std::string, std::string> options = {
       {"model_type", "bpe"},
       {"vocab_size", std::to_string(training.vocab_size)},
-      {"num_threads", "4"},  // the same everywhere: the model records it
+      {"num_threads", "4"},  // always the same, since the model records it
       {"byte_fallback", "true"},
       {"split_digits", "true"},
       {"allow_whitespace_only_pieces", "true"},

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
 
-// What there is to know of a token file once it has been read.
+// The facts about a token file once it has been read.
 struct Content {
   ShardLayout layout;
   uint32_t file_crc = 0, token_crc = 0;
@@ -59,7 +59,7 @@ Content read_content(const std::string& path) {
   return content;
 }
 
-// Throws a bad_input Error when they differ.
+// Throws a bad_input Error when the two differ.
 void require_listed(const std::string& path, const Content& content, const WrittenShard& listed) {
   const ShardLayout& layout = content.layout;
   const int64_t bytes = layout.header_bytes + layout.tokens * layout.bytes_per_token;
@@ -93,7 +93,7 @@ FileCheck verify(const std::string& path, int64_t vocab_size, const WrittenShard
   }
 }
 
-// What dataset.json says of files, read once a folder; nothing where there is none.
+// The entries of dataset.json, read once for each folder; none where there is no dataset.json.
 class Manifests {
  public:
   const WrittenShard* shard(const std::string& path) {
@@ -113,7 +113,7 @@ class Manifests {
   std::map<std::string, std::map<std::string, WrittenShard>> manifests_;
 };
 
-// Runs `check`, and notes for `path` what it throws.
+// Runs `check`. Notes its error as the problem of `path`.
 template <class Check>
 void note_error(const std::string& path, std::vector<FileCheck>& checks, Check&& check) {
   try {

@@ -1,4 +1,4 @@
-// Datasets and token files read from end to end, and compared with what they say about themselves.
+// Reads datasets and token files from end to end, and compares them with their headers and lists.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@
 
 namespace dashlm {
 
-// One token file: its header and size, the checksum in the header, and that every token is below
-// `vocab_size` (0: below what the header says, where it says so).
+// Checks one token file: its header and size, the checksum in the header, and that every token is
+// below `vocab_size`. 0 takes the vocabulary size of the header, if there is one.
 FileCheck verify_token_file(const std::string& path, int64_t vocab_size);
 
-// The same of token files named as for training (files, folders, patterns); where dataset.json
-// lists one, its size and checksum there too. A dataset of which files are named must be whole.
+// Checks token files named as for training (files, folders, patterns). If a dataset.json lists a
+// file, its size and checksum there are checked too, and the dataset must be whole.
 std::vector<FileCheck> verify_token_files(const std::vector<std::string>& paths,
                                           int64_t vocab_size);
 
-// All files of the dataset in a folder: what dataset.json lists, and the tokenizer.
+// Checks all files of the dataset in a folder: the files that dataset.json lists, and the
+// tokenizer.
 std::vector<FileCheck> verify_dataset(const std::string& folder);
 
 }  // namespace dashlm

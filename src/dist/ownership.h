@@ -13,7 +13,7 @@ struct RankPlace {
   int ranks = 1;
 };
 
-// Consecutive parts of [0, count), one for each of `parts`, as equal as can be.
+// One of `parts` consecutive parts of [0, count), which are as equal as possible.
 struct Share {
   int64_t begin = 0, end = 0;
 

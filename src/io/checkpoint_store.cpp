@@ -68,7 +68,7 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-// Housekeeping must not end a run: what cannot be removed stays, with a warning.
+// Housekeeping must not end a run: a folder that cannot be removed stays, with a warning.
 void remove_folder(const std::string& folder) {
   std::error_code error;
   fs::remove_all(folder, error);
@@ -97,7 +97,7 @@ std::vector<CheckpointFile> files_of(const Json& list) {
 }
 
 // The whole manifest, its own checksum included, is a function of the list of files. So a manifest
-// is intact if and only if what it says, written again, gives the same bytes.
+// is intact if and only if its list, written again, gives the same bytes.
 std::string manifest_text(const std::vector<CheckpointFile>& files) {
   Json manifest = {{"format", 1}, {"files", list_of(files)}};
   const std::string body = manifest.dump();
@@ -112,7 +112,7 @@ std::vector<CheckpointFile> read_manifest(const std::string& folder) {
   std::vector<CheckpointFile> files;
   try {
     files = files_of(Json::parse(text).at("files"));
-  } catch (const std::exception& e) {  // of Json, or of stoul
+  } catch (const std::exception& e) {  // from Json, or from stoul
     fail_input("'{}' is damaged: {}", path, e.what());
   }
   require(manifest_text(files) == text, "'{}' is damaged: its checksum does not match", path);
@@ -132,7 +132,7 @@ void check_crc(const std::string& folder, const CheckpointFile& file) {
           path, crc, file.crc);
 }
 
-// Manifest and sizes: cheap, and finds what an interruption can leave.
+// Checks the manifest and the sizes. This is cheap, and finds every result of an interruption.
 std::vector<CheckpointFile> check_sizes(const std::string& folder) {
   std::vector<CheckpointFile> files = read_manifest(folder);
   for (const CheckpointFile& file : files) check_size(folder, file);
@@ -150,8 +150,8 @@ bool plausible(const std::string& folder) {
 
 // --- the folder being written -------------------------------------------------------------------
 
-// A descriptor of the folder with an exclusive lock, or -1. The lock ends with the process however
-// it ends, which a process number in the name would not tell.
+// A descriptor of the folder with an exclusive lock, or -1. The lock ends with the process, however
+// it ends. A process number in the name would not show that.
 int lock_folder(const std::string& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return -1;
@@ -276,20 +276,20 @@ std::vector<FileCheck> CheckpointStore::check(const std::string& folder) {
         checks.push_back({path, error.what(), ""});
       }
     }
-  } catch (const Error& error) {  // of the manifest
+  } catch (const Error& error) {  // from the manifest
     checks.push_back({path, error.what(), ""});
   }
   return checks;
 }
 
-// Renames the finished hidden folder to its final name. At every moment either the new checkpoint
-// or the one it replaces is where newest_sound() looks.
+// Renames the finished hidden folder to its final name. At every moment newest_sound() finds either
+// the new checkpoint or the checkpoint that it replaces.
 std::string CheckpointStore::install(const std::string& folder, int64_t step) const {
   const std::string target = directory_ + "/" + name_of_step(step);
   const std::string replaced = hidden(directory_, step, kReplaced);
   const std::string removed = hidden(directory_, step, kRemoved);
   if (path_exists(target)) {
-    // clean_up() has left a replaced folder only where the one in its place is damaged.
+    // clean_up() leaves a replaced folder only where its successor is damaged.
     if (path_exists(removed)) remove_folder(removed);
     const std::string aside = path_exists(replaced) ? removed : replaced;
     if (std::rename(target.c_str(), aside.c_str()) < 0) {
@@ -318,7 +318,7 @@ void CheckpointStore::remove_old(int64_t newest) const {
       if (plausible(folder)) ++kept;
       continue;
     }
-    // Renamed first: a folder half deleted must not pass for a damaged checkpoint.
+    // It is renamed first, since a half-deleted folder must not pass for a damaged checkpoint.
     const std::string removed = hidden(directory_, step, kRemoved);
     if (path_exists(removed)) remove_folder(removed);
     if (std::rename(folder.c_str(), removed.c_str()) < 0) {

@@ -1,14 +1,15 @@
-// The directory of a run's checkpoints: step_XXXXXXXX/ folders that exist whole or not at all.
+// The directory of a run's checkpoints. A folder step_XXXXXXXX/ exists whole or not at all.
 //
-// A checkpoint is written into a hidden folder beside the others. Its manifest.json, written last,
-// lists every file with size and CRC-32; then the folder is renamed to its final name. A process
+// A checkpoint is written into a hidden folder beside the others. Its manifest.json comes last and
+// lists every file with size and CRC-32. Then the folder is renamed to its final name. A process
 // killed at any moment therefore leaves the earlier checkpoints as they were, and perhaps a hidden
-// folder that the next writer removes. What the files mean is the caller's business.
+// folder that the next writer removes. The caller decides which files a checkpoint has.
 //
-// Hidden folders: `.step_XXXXXXXX.PID-N.writing` is being written (its writer holds a lock on it,
-// so that nobody takes it for a dead one's), `.step_XXXXXXXX.replaced` is a finished checkpoint in
-// the moment between its removal and the arrival of its successor, and counts as long as
-// step_XXXXXXXX is absent or unsound, `.step_XXXXXXXX.removed` is being deleted.
+// There are three kinds of hidden folders. `.step_XXXXXXXX.PID-N.writing` is being written. Its
+// writer holds a lock on it, so that nobody takes it for a dead process's.
+// `.step_XXXXXXXX.replaced` is a finished checkpoint in the moment between its removal and the
+// arrival of its successor. It counts as long as step_XXXXXXXX is absent or unsound.
+// `.step_XXXXXXXX.removed` is being deleted.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct CheckpointFile {
   uint32_t crc = 0;
 };
 
-// A list of them as JSON text and back, to be sent from one process to another.
+// Converts a list of files to JSON text and back, to send it from one process to another.
 std::string checkpoint_files_text(const std::vector<CheckpointFile>& files);
 std::vector<CheckpointFile> checkpoint_files_from(const std::string& text);
 
@@ -57,18 +58,18 @@ class CheckpointStore {
   // least 1.
   CheckpointStore(std::string directory, int64_t keep);
 
-  // Starts a checkpoint for `step`; a finished one of the same step is replaced on commit. The
+  // Starts a checkpoint for `step`. commit() replaces a finished checkpoint of the same step. The
   // store must outlive the writer.
   std::unique_ptr<CheckpointWriter> begin(int64_t step);
 
-  // Steps of the folders present, oldest first, whether sound or not.
+  // The steps of the folders present, oldest first, sound or not.
   std::vector<int64_t> steps() const;
-  // Folder of the newest checkpoint whose manifest, sizes and checksums agree, or "" when there is
-  // none. Warns about each newer one that is passed over, with the reason.
+  // The folder of the newest checkpoint whose manifest, sizes and checksums agree; "" if there is
+  // none. Warns about each newer checkpoint that is passed over, with the reason.
   std::string newest_sound() const;
-  // Throws a bad_input Error that names the file and what is wrong with it.
+  // Throws a bad_input Error that names the file and its fault.
   static void verify(const std::string& folder);
-  // The same for each file that the manifest lists, and for the manifest where that is unsound.
+  // Checks each file that the manifest lists, and the manifest if it is unsound.
   static std::vector<FileCheck> check(const std::string& folder);
 
  private:
@@ -86,11 +87,11 @@ class CheckpointWriter {
   ~CheckpointWriter();  // without commit(): removes what was written
 
   const std::string& folder() const { return folder_; }  // for CheckpointPart
-  // Files of a part, as the process that wrote them lists them.
+  // Adds the files of a part, as listed by the process that wrote them.
   void add(const std::vector<CheckpointFile>& files);
-  // Writes the manifest, renames the folder into place and removes older checkpoints beyond
-  // `keep`; damaged ones do not count towards it, and those of later steps (left by a run that was
-  // taken up again from an earlier one) stay. Returns the final folder.
+  // Writes the manifest, renames the folder into place and removes older checkpoints beyond `keep`.
+  // Damaged checkpoints do not count towards `keep`. Checkpoints of later steps stay; a run that
+  // resumed from an earlier step leaves them. Returns the final folder.
   std::string commit();
 
  private:

@@ -19,8 +19,8 @@
 namespace dashlm {
 namespace {
 
-// One system call moves at most 2 GiB, and one call of zlib's crc32 at most 4 GiB; pieces that
-// stay in the cache between the checksum and the copy to the kernel are faster than either.
+// One system call moves at most 2 GiB, and one call of zlib's crc32 takes at most 4 GiB. Smaller
+// pieces stay in the cache between the checksum and the copy to the kernel, which is faster.
 constexpr int64_t kPiece = int64_t{1} << 20;
 
 // Repeats a system call that a signal interrupted.
@@ -31,8 +31,8 @@ auto uninterrupted(const Call& call) {
   return result;
 }
 
-// Hidden, beside the target (a rename must not cross file systems), and unlike that of any other
-// writer in this process. Another process' is told apart by O_EXCL.
+// A hidden name beside the target, since a rename must not cross file systems. It differs from the
+// names of all writers in this process; O_EXCL tells it apart from other processes' names.
 std::string temporary_name(const std::string& path) {
   static std::atomic<uint64_t> counter{0};
   const std::string file = std::filesystem::path(path).filename().string();
@@ -86,7 +86,7 @@ void FileWriter::commit() {
   if (file_ < 0) fail_runtime("'{}' was committed twice or after a failure", path_);
   if (uninterrupted([&] { return ::fsync(file_); }) < 0) fail("flush");
   if (::rename(temporary_.c_str(), path_.c_str()) < 0) fail("move a finished file to");
-  // Nothing is left to lose: fsync has reported what there was to report.
+  // Errors are ignored here: fsync has reported every failure that matters.
   ::close(file_);
   file_ = -1;
   sync_directory(folder_of(path_));

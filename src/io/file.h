@@ -1,4 +1,4 @@
-// Files that are either written whole or not at all.
+// Files that are written whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace dashlm {
 
-// Writes under a temporary name beside the target; commit() flushes to disk and renames. Without
+// Writes under a temporary name beside the target. commit() flushes to disk and renames. Without
 // commit() the temporary file is removed and the target is left as it was. Every failure (disk
-// full, no permission) is a runtime_failure Error that names the target; it removes the temporary
-// file, and the writer is of no further use.
+// full, no permission) is a runtime_failure Error that names the target. It removes the temporary
+// file, and the writer must not be used again.
 class FileWriter {
  public:
   explicit FileWriter(std::string path);
@@ -21,7 +21,7 @@ class FileWriter {
   void commit();
 
   int64_t bytes() const { return bytes_; }
-  uint32_t crc32() const { return crc_; }  // zlib's CRC-32 of what was written
+  uint32_t crc32() const { return crc_; }  // zlib's CRC-32 of the bytes written
   const std::string& path() const { return path_; }
 
  private:
@@ -42,7 +42,7 @@ class FileReader {
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
-  // `bytes` bytes from `offset` on; throws when the file ends before them.
+  // Reads `bytes` bytes from `offset` on. Throws when the file ends before them.
   void read_at(int64_t offset, void* to, int64_t bytes) const;
 
   int64_t bytes() const { return bytes_; }  // size when it was opened
@@ -54,19 +54,19 @@ class FileReader {
   int64_t bytes_ = 0;
 };
 
-bool path_exists(const std::string& path);  // false too where nobody may look
-// The folder a file lies in, "." for a bare name.
+bool path_exists(const std::string& path);  // false too without permission to look
+// The folder of a file; "." for a bare name.
 std::string folder_of(const std::string& path);
 
 void write_text_file(const std::string& path, const std::string& text);  // atomically
 std::string read_text_file(const std::string& path);  // bad_input Error when it cannot be read
 uint32_t crc32_of_file(const std::string& path);
-// zlib's CRC-32, continued from `crc` (0 to begin with).
+// zlib's CRC-32, continued from `crc`. A first call takes 0.
 uint32_t crc32_of_bytes(const void* data, int64_t bytes, uint32_t crc = 0);
 
-// Keeps other processes out of a directory for as long as it lives; the system lifts it when the
-// process ends, however it ends. Throws a bad_input Error when another process holds it. Has no
-// effect on file systems without locks.
+// Keeps other processes out of a directory while the object lives. The system lifts the lock when
+// the process ends, however it ends. Throws a bad_input Error when another process holds the lock.
+// Has no effect on file systems without locks.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string& path);

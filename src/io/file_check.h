@@ -1,4 +1,4 @@
-// What a check of a file on disk found.
+// The result of checking a file on disk.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace dashlm {
 struct FileCheck {
   std::string path;
   std::string problem;  // a sentence that names the file; "" when it is sound
-  std::string content;  // of a sound one: "1000 tokens, the largest id is 99"
+  std::string content;  // of a sound file: "1000 tokens, the largest id is 99"
 };
 
 }  // namespace dashlm

@@ -199,7 +199,7 @@ int64_t bytes_of(const SafetensorsItem& item) {
   return item.shape.elements() * size_of(item.dtype);
 }
 
-// Put together as text: a Json object would sort the tensors.
+// The header is put together as text, since a Json object would sort the tensors.
 std::string header_text(const std::string& path, const std::vector<SafetensorsItem>& items,
                         const std::map<std::string, std::string>& metadata) {
   std::string text = "{";

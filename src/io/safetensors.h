@@ -24,8 +24,8 @@ struct SafetensorsEntry {
 
 class SafetensorsReader {
  public:
-  // Reads and checks the header: ranges inside the file, sizes that fit shapes, no overlaps, and,
-  // as the format demands, no bytes that belong to no tensor. Throws a bad_input Error that names
+  // Reads and checks the header: ranges lie inside the file, sizes fit shapes, nothing overlaps,
+  // and every byte belongs to a tensor, as the format demands. Throws a bad_input Error that names
   // the file and the tensor.
   explicit SafetensorsReader(const std::string& path);
 
@@ -33,10 +33,11 @@ class SafetensorsReader {
   const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // Throws, naming file, tensor and both shapes, unless the file holds `name` with this type and
-  // shape. `host` receives the elements.
+  // `host` receives the elements of tensor `name`. Throws unless the file holds the tensor with
+  // this type and shape; the error names file, tensor and both shapes.
   void read(const std::string& name, DType dtype, const Shape& shape, void* host) const;
-  // Any floating-point entry, converted to float; the order is that of the file.
+  // The elements of an entry of any floating-point type, converted to float, in the order of the
+  // file.
   std::vector<float> read_f32(const std::string& name) const;
 
  private:
@@ -47,8 +48,8 @@ class SafetensorsReader {
   std::map<std::string, std::string> metadata_;
 };
 
-// One tensor to be written: host memory that must live until write_safetensors() returns, or a
-// function that puts the elements into the buffer it is given, so that only the largest such tensor
+// One tensor to be written. `data` is host memory that must live until write_safetensors() returns,
+// or a function that fills a buffer with the elements. With functions, only the largest tensor
 // needs memory.
 struct SafetensorsItem {
   std::string name;
@@ -57,7 +58,7 @@ struct SafetensorsItem {
   std::variant<const void*, std::function<void(void*)>> data;
 };
 
-// Writes header and data in the order given. The data begins at a multiple of 64 bytes.
+// Writes header and data in the given order. The data begins at a multiple of 64 bytes.
 void write_safetensors(FileWriter& file, const std::vector<SafetensorsItem>& items,
                        const std::map<std::string, std::string>& metadata = {});
 

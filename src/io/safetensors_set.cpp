@@ -9,7 +9,7 @@ namespace dashlm {
 namespace fs = std::filesystem;
 namespace {
 
-// How many parts there are by the names of the files in `folder`, 1 for a whole.
+// The number of parts by the names of the files in `folder`; 1 for a single file.
 int count_parts(const std::string& folder, const std::string& stem) {
   if (fs::exists(folder + "/" + safetensors_part_name(stem, 0, 1))) return 1;
   std::error_code error;

@@ -1,7 +1,7 @@
 // One or several safetensors files that together hold one set of tensors.
 //
-// Named STEM.safetensors, or STEM-00001-of-00004.safetensors and so on, which is how Hugging Face
-// names the parts of a model.
+// The files are named STEM.safetensors, or STEM-00001-of-00004.safetensors and so on, as Hugging
+// Face names the parts of a model.
 #pragma once
 
 #include <memory>
@@ -13,21 +13,22 @@
 
 namespace dashlm {
 
-// The name of part `index` (from 0) of `count`; of the whole if there is one.
+// The name of part `index` (from 0) of `count` parts; STEM.safetensors if `count` is 1.
 std::string safetensors_part_name(const std::string& stem, int index, int count);
 
 class SafetensorsSet {
  public:
-  // Throws a bad_input Error that names what is missing, left over, or in two parts.
+  // Throws a bad_input Error that names a part that is missing or left over, or a tensor that is in
+  // two parts.
   SafetensorsSet(const std::string& folder, const std::string& stem);
 
   std::string path() const { return folder_ + "/" + stem_ + "*.safetensors"; }  // for messages
   int64_t size() const { return std::ssize(parts_of_); }                        // tensors
   bool contains(const std::string& name) const { return parts_of_.contains(name); }
   std::vector<std::string> names() const;
-  // As SafetensorsReader.
+  // Like SafetensorsReader::read().
   void read(const std::string& name, DType dtype, const Shape& shape, void* host) const;
-  // Of any floating-point type, converted.
+  // Reads a tensor of any floating-point type, converted to float.
   std::vector<float> read_f32(const std::string& name, const Shape& shape) const;
 
  private:

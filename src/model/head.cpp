@@ -1,4 +1,4 @@
-// Llama's last part: final norm, vocabulary projection and loss, a chunk of tokens at a time.
+// The last part of Llama: final norm, vocabulary projection and loss, a chunk of tokens at a time.
 #include <algorithm>
 
 #include "model/llama.h"
@@ -30,7 +30,7 @@ void Llama::head_backward(Context& context, const Tensor& x, const Tensor& targe
   const Tensor d_norm = context.scratch.take("head.d_norm", x.shape, types_.compute);
   const Tensor rstd = context.scratch.take("head.rstd", {n});
   const Tensor logits = context.scratch.take("head.logits", {chunk, v});
-  // Of f32 the gradient may take the logits' place.
+  // An f32 gradient may take the place of the logits.
   const Tensor d_logits = types_.compute == DType::f32
                               ? logits
                               : context.scratch.take("head.d_logits", {chunk, v}, types_.compute);

@@ -24,7 +24,7 @@ int64_t row_width(const HfTensor& tensor) {
   return tensor.shape.elements() / tensor.shape[0];
 }
 
-// Hugging Face's name of a whole parameter within a layer.
+// Hugging Face's name of a parameter of a layer that is stored whole.
 std::string hf_name(const std::string& name) {
   static const std::pair<const char*, const char*> names[] = {
       {"attn_norm", "input_layernorm"},

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kSpace = "\u2581";
 
-// Whether the rules below are all of the model's.
+// Whether the rules below are all the rules of the model.
 bool is_like_llama(const SentencePieceFile& file) {
   const bool odd_pieces =
       std::any_of(file.pieces.begin(), file.pieces.end(), [](const Piece& piece) {
@@ -26,13 +26,13 @@ bool is_like_llama(const SentencePieceFile& file) {
          file.marks_spaces;
 }
 
-// Of UTF-8.
+// Whether this byte begins a UTF-8 character.
 bool begins_character(char byte) {
   return (static_cast<uint8_t>(byte) & 0xc0) != 0x80;
 }
 
-// SentencePiece joins the two neighbours whose union has the highest score, so each way of cutting
-// a piece in two is a merge, and those of the highest score come first.
+// SentencePiece joins the two neighbours whose union has the highest score. So each way of cutting
+// a piece in two is a merge, and merges into pieces of the highest score come first.
 Json merges_of(const std::vector<Piece>& pieces) {
   std::unordered_map<std::string_view, size_t> normal;
   std::vector<size_t> order;
@@ -74,7 +74,7 @@ Json model_of(const SentencePieceFile& file) {
           {"merges", merges_of(file.pieces)}};
 }
 
-// Tokens that no text gives.
+// Tokens that come from no text.
 Json added_tokens(const std::vector<Piece>& pieces) {
   Json tokens = Json::array();
   for (size_t id = 0; id < pieces.size(); ++id) {
@@ -91,7 +91,7 @@ Json added_tokens(const std::vector<Piece>& pieces) {
   return tokens;
 }
 
-// Puts bos in front of a text, or of each of two.
+// Puts bos in front of a text, or of each of two texts.
 Json template_with(const std::string& bos, int32_t id) {
   const auto part = [&](const char* sequence, int type) {
     return Json::array({{{"SpecialToken", {{"id", bos}, {"type_id", type}}}},
@@ -150,7 +150,7 @@ HfTokenizer make_hf_tokenizer(const std::string& path, bool adds_bos, int64_t co
                  {"add_eos_token", false},
                  {"clean_up_tokenization_spaces", false},
                  {"model_max_length", context}};
-  if (!like_llama) config["legacy"] = true;  // which keeps a space at the start of a text
+  if (!like_llama) config["legacy"] = true;  // keeps a space at the start of a text
 
   HfTokenizer result{tokenizer.bos(), tokenizer.eos(), {}};
   result.files = {{"tokenizer.model", bytes}, {"tokenizer_config.json", config.dump(2) + "\n"}};

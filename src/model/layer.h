@@ -20,8 +20,8 @@ struct BatchShape {
   int64_t tokens() const { return sequences * length; }
 };
 
-// What a layer's forward pass leaves for its backward pass, besides its input. Of the compute type
-// but for what is said.
+// The tensors that a layer's forward pass leaves for its backward pass, besides its input. They
+// have the compute type unless stated otherwise.
 struct LayerActivations {
   Tensor norm1, rstd1;  // (N, d), (N) f32
   Tensor qkv;           // (N, (H + 2G)·h), rotated
@@ -36,29 +36,28 @@ struct LayerActivations {
                                const BatchShape& shape);
 };
 
-// The gradient of the residual stream (N, d) as it passes down the layers.
+// The gradient of the residual stream (N, d) on its way down the layers.
 struct ResidualGradient {
-  Tensor sum;  // of the stream's type: what is added to
-  Tensor
-      operand;  // the same values in the compute type, for products; `sum` itself if that will do
+  Tensor sum;      // of the stream's type; layers add to it
+  Tensor operand;  // the same values in the compute type, for products; may be `sum` itself
 
   static ResidualGradient take(Arena& arena, const ModelTypes& types, Shape shape);
-  // What rms_norm_backward() is to write besides `sum`; null: nothing.
+  // The tensor that rms_norm_backward() writes besides `sum`; null for none.
   const Tensor* rounded() const { return operand.dtype == sum.dtype ? nullptr : &operand; }
 };
 
-// Computes attended from qkv: causal attention over the batch, or attention over a cache.
+// Computes `attended` from `qkv`: causal attention over the batch, or attention over a cache.
 using AttentionFunction = std::function<void(const LayerActivations&)>;
 
-// The residual stream is added to within the products that end attention and MLP: as many bytes as
-// a normalisation that also adds, and no rounding of what is added.
+// The products that end attention and MLP add to the residual stream. This moves as many bytes as a
+// normalisation that also adds, and rounds nothing before the addition.
 struct Layer {
   const ModelConfig& config;
   const LayerTensors& weights;
   const Tensor& rope_table;  // (T_max, h/2, 2)
 
-  // Everything up to `hidden`; x (N, d). What output() adds to it is cheap to leave out when the
-  // layer is recomputed for its backward pass.
+  // Computes all activations up to `hidden` from x (N, d). output() is separate, so that a layer
+  // that is recomputed for its backward pass leaves it out.
   void forward(Context& context, const LayerActivations& a, const Tensor& x,
                const BatchShape& shape) const;
   // The same with another attention, for tokens that begin at `first_position`.
@@ -68,7 +67,7 @@ struct Layer {
   // y (N, d) = middle + hidden · downᵀ
   void output(Context& context, const LayerActivations& a, const Tensor& y) const;
 
-  // d holds the gradient of y and receives that of x. Gradients of weights are added to
+  // d holds the gradient of y and receives the gradient of x. Gradients of weights are added to
   // `gradients`. `a.gate_up` is overwritten.
   void backward(Context& context, const LayerActivations& a, const Tensor& x,
                 const ResidualGradient& d, const LayerTensors& gradients,

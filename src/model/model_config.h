@@ -10,7 +10,7 @@
 
 namespace dashlm {
 
-// What a model computes in; docs/performance.md says what is kept in which type.
+// The precision of a model's passes. docs/gpu.md ("Precision") lists the type of each tensor.
 enum class ModelPrecision { fp32, bf16 };
 
 template <>
@@ -25,8 +25,8 @@ constexpr DType dtype_of(ModelPrecision precision) {
   return precision == ModelPrecision::bf16 ? DType::bf16 : DType::f32;
 }
 
-// Types of tensors in memory. Whatever they are, arithmetic, sums, softmax and losses are f32, as
-// are gradients of weights.
+// Types of tensors in memory. With any types, arithmetic, sums, softmax, losses and gradients of
+// weights are f32.
 struct ModelTypes {
   DType compute = DType::f32;   // weights, activations and their gradients
   DType residual = DType::f32;  // the residual stream and its gradient: f32, or as `compute`
@@ -46,7 +46,8 @@ struct ModelConfig {
   double init_std = 0.02;
 
   void describe(Schema& schema);
-  // Fills in what 0 stands for and checks what no single range can. Throws a bad_input Error.
+  // Replaces 0 by the value that it stands for, and checks conditions on several fields. Throws a
+  // bad_input Error.
   void resolve();
 
   int64_t head_dim() const { return d_model / n_head; }

@@ -25,7 +25,7 @@ bool is_rounded(const Parameter& parameter) {
   return parameter.is_matrix() && parameter.name != "embed" && parameter.name != "lm_head";
 }
 
-// Sums of squares over what was rounded so far.
+// Sums of squares over the weights rounded so far.
 struct Squares {
   double difference = 0, original = 0;
 

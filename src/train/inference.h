@@ -1,4 +1,4 @@
-// A model that is only used: its weights, and memory for a forward pass.
+// A model for use without training: its weights, and memory for a forward pass.
 #pragma once
 
 #include <memory>
@@ -15,17 +15,17 @@ namespace dashlm {
 
 class InferenceModel {
  public:
-  // Loads the weights of a checkpoint folder, to compute as its run did (train.precision).
-  // evaluate() takes up to `sequences` sequences.
+  // Loads the weights of a checkpoint folder. Computes in the precision of its run
+  // (train.precision). evaluate() takes up to `sequences` sequences.
   InferenceModel(Device& device, const RunConfig& config, const std::string& folder,
                  int64_t sequences);
 
   LossSum evaluate(const Batch& batch, const ForwardObserver& observer = {});
-  // From now on it computes with rounded weights; those on disk stay as they are.
+  // From now on the model computes with rounded weights. The files stay as they are.
   RoundingError quantize(const Quantization& quantization);
 
-  // Text generation: appends tokens to what was seen so far and returns the logits (V) of the next
-  // one. At most config.seq_len tokens fit; see seen().
+  // For text generation: appends tokens to the text so far, and returns the logits (V) of the next
+  // token. At most config.seq_len tokens fit; see seen().
   std::vector<float> append(std::span<const int32_t> tokens);
   int64_t seen() const { return cache_.length; }
   void forget() { cache_.length = 0; }

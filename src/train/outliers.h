@@ -1,5 +1,5 @@
-// How much the activations of a model have outliers: few values far larger than the rest, which
-// make activations hard to store in few bits.
+// Measures outliers of a model's activations: few values far larger than the rest. They make
+// activations hard to store in few bits.
 #pragma once
 
 #include <functional>
@@ -13,8 +13,8 @@
 
 namespace dashlm {
 
-// A place in a layer. `residual` is the residual stream: of layer i < n_layer at the layer's input,
-// of layer n_layer after the last one. The others are inputs of the products with these weights
+// A place in a layer. `residual` is the residual stream at the input of layer i; with i = n_layer,
+// after the last layer. The other sites are inputs of the products with these weights
 // (src/model/parameters.h): `gate_up` stands for gate and up, which share their input.
 enum class ActivationSite { residual, qkv, attn_out, gate_up, down };
 
@@ -27,8 +27,8 @@ struct EnumNames<ActivationSite> {
   };
 };
 
-// Over all values x of a site: all elements at all scored tokens of all sequences looked at. With
-// m_k the mean of (x - mean)^k, and everything in double precision:
+// Figures over all values x of a site: all elements at all scored tokens of the observed sequences.
+// m_k is the mean of (x - mean)^k. All figures are computed in double precision.
 struct SiteStatistics {
   ActivationSite site = ActivationSite::residual;
   int64_t layer = 0;
@@ -39,25 +39,25 @@ struct SiteStatistics {
 };
 
 struct OutlierReport {
-  int64_t tokens = 0;                 // scored: those that fill up the last sequence are left out
-  std::vector<SiteStatistics> sites;  // site by site, and by layer within
+  int64_t tokens = 0;                 // scored tokens, without those that fill up a sequence
+  std::vector<SiteStatistics> sites;  // by site, then by layer
 };
 
-// Over the layers of one site; NaN as soon as one of the values is.
+// A figure over the layers of one site; NaN if one of the values is NaN.
 struct LayerSummary {
   double max = 0, mean = 0;
 };
 LayerSummary over_layers(const OutlierReport& report, ActivationSite site,
                          double SiteStatistics::*statistic);
 
-// `dashlm eval --outliers` looks at so many sequences of the validation data, its first.
+// `dashlm eval --outliers` looks at this many sequences, the first of the validation data.
 constexpr int64_t kOutlierSequences = 64;
 
-// A forward pass over a batch which shows its activations.
+// A forward pass over a batch that shows its activations.
 using ObservedPass = std::function<LossSum(const Batch&, const ForwardObserver&)>;
 
-// Over the batches of all ranks. Runs `pass` twice over each batch, since which values lie beyond
-// 6 sigma is known once sigma is. Nothing comes of it after a signal, see evaluate_all().
+// Measures outliers over the batches of all ranks. Runs `pass` twice over each batch, since sigma
+// is known only after the first pass. Returns nothing after a signal, like evaluate_all().
 std::optional<OutlierReport> measure_outliers(Communicator& communicator, Device& device,
                                               int64_t n_layer, const SequentialBatches& batches,
                                               const ObservedPass& pass);

@@ -1,5 +1,5 @@
-// Rates as shares of what a machine could do. The speed of a shared machine drifts, so each rate is
-// compared with what the machine did just before and just after.
+// Rates as shares of a machine's peak. The speed of a shared machine drifts, so each rate is
+// compared with peaks measured just before and just after.
 #pragma once
 
 #include <span>
@@ -8,7 +8,8 @@
 namespace dashlm {
 
 // Share i is rates[i] over the mean of peaks[i] and peaks[i + 1], which were measured before and
-// after; all in FLOP/s. Throws a runtime_failure Error unless there is one peak more than rates.
+// after it. All are in FLOP/s. Throws a runtime_failure Error unless there is one peak more than
+// rates.
 std::vector<double> shares_of_peak(std::span<const double> rates, std::span<const double> peaks);
 
 }  // namespace dashlm

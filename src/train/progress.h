@@ -1,5 +1,5 @@
-// What a person sees while a run goes on: a line every so many steps, in the log; on a terminal, in
-// its place, one line with a bar that is kept up to date, while log.txt gets the lines.
+// The progress of a run for people. The log gets a line every so many steps. A terminal shows one
+// line with a bar instead, which is kept up to date.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace dashlm {
 
-// A figure of a progress line. Where a line is too narrow, those of the highest `rank` go first.
+// A figure of a progress line. If the line is too narrow, figures of the highest `rank` are left
+// out first.
 struct ProgressPart {
   std::string text;
   int rank = 0;
 };
 
-// "[####....] first  second  third", of less than `columns` characters; `done` is the filled part
-// of the bar, from 0 to 1. The bar takes what room there is; parts of a rank above kBarRank make
-// room for it, others do not.
+// Makes the line "[####....] first second third" of less than `columns` characters. `done`, from 0
+// to 1, is the filled part of the bar. The bar takes the room that is left. Parts of a rank above
+// kBarRank make room for it, others do not.
 inline constexpr int kBarRank = 4;
 std::string progress_bar_line(std::vector<ProgressPart> parts, double done, int columns);
 
 class Progress {
  public:
-  // Steps `first` to `last` are ahead; a line is logged every `every` steps.
+  // Steps `first` to `last` are ahead. A line is logged every `every` steps.
   Progress(int64_t first, int64_t last, int64_t every);
   ~Progress();
 

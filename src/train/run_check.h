@@ -1,4 +1,4 @@
-// Whether the files that a run directory holds beside its checkpoints are as a run leaves them.
+// Checks the files of a run directory beside its checkpoints.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace dashlm {
 
-// config.json, which must be one that the run can go on with; metrics.jsonl, every line of which
-// must be an object; tokenizer.model, if there is one.
+// Checks that the run can go on with config.json, that every line of metrics.jsonl is an object,
+// and that tokenizer.model, if there is one, is a tokenizer.
 std::vector<FileCheck> check_run_files(const std::string& folder);
 
 }  // namespace dashlm

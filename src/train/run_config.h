@@ -29,7 +29,7 @@ struct TrainConfig {
   double stall_minutes = 30;
 
   void describe(Schema& schema);
-  // The learning rate of a step, which counts from 0 and is less than `steps`.
+  // The learning rate of `step`, which counts from 0 and is less than `steps`.
   double rate(int64_t step) const { return lr * schedule.at(step, steps); }
 };
 
@@ -58,25 +58,26 @@ struct RunConfig {
   std::string device = "auto";
   int64_t threads = 0;
   std::string out;
-  std::vector<std::string> notes;  // of what the layers of the config dropped; not described
+  std::vector<std::string> notes;  // about keys that layers dropped; not described
 
   void describe(Schema& schema);
-  // Fills in values that follow from others and checks across sections.
+  // Fills in values that follow from others, and checks conditions on several sections.
   void resolve();
-  // Sentences about values that do not do what they seem to. After resolve().
+  // Sentences about values without the effect that they seem to have. Call it after resolve().
   std::vector<std::string> warnings() const;
 };
 
-// Reads, overrides ("section.key=value" each) and resolves. All paths become absolute: those of a
-// file are relative to its folder, those of overrides to the current folder. A run's own config
-// (run_directory.h) is another matter: its `out` is the folder it lies in, as the run may have been
-// moved since, and relative paths, which only older versions wrote, start from the current folder.
+// Reads the config at `path`, applies the overrides ("section.key=value" each) and resolves. All
+// paths become absolute. Paths in a file are relative to its folder, paths in overrides to the
+// current folder. A run's own config (train/run_directory.h) is an exception. Its `out` is the
+// folder in which it lies, since the run may have been moved. Its relative paths, which only older
+// versions wrote, start from the current folder.
 RunConfig load_run_config(const std::string& path, const std::vector<std::string>& overrides);
-// The same from the text of a resolved file; `source` names it in errors. Relative paths start from
+// Does the same with the text of a resolved config. Errors name `source`. Relative paths start from
 // the current folder.
 RunConfig parse_run_config(const std::string& text, const std::string& source);
-// Gives the settings of a run of an older version the keys that are younger than it, with the
-// values that say what was done then: so the run goes on as it began.
+// Adds newer keys to the settings of an older version's run. Their values describe the behaviour of
+// that version, so the run goes on as it began.
 void complete_older_settings(Json& settings);
 // Every key with its value, as JSON text.
 std::string run_config_text(RunConfig config);

@@ -1,11 +1,11 @@
-// result.json of a run directory: how its run ended, for whoever waits for it.
+// result.json of a run directory: how its run ended. Scripts that wait for the run read it.
 //
 //   ended     "running" (also if it was killed), "finished", "stopped" (by a signal) or "diverged"
-//   step      the last step that was made; diverged: the one that could not be
-//   tokens    trained on so far
+//   step      the last step that was made; "diverged": the step that failed
+//   tokens    tokens trained on so far
 //   wall_s    as in metrics.jsonl
-//   val_loss  finished: on the whole validation set, if eval.final asks for it
-//   reason    stopped, diverged: in words
+//   val_loss  "finished": on the whole validation set, if eval.final asks for it
+//   reason    "stopped", "diverged": the cause in words
 //   machine   the device with its kernels, and the number of processes
 //   parameters, bytes_per_rank  the model's size, and the memory planned for the fullest rank
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace dashlm {
 
-// What a run takes, and where.
+// The machine and the size of a run.
 struct RunSetting {
   std::string machine;
   int64_t parameters = 0;
@@ -33,7 +33,7 @@ struct RunResult {
   RunSetting setting;
 };
 
-// Into the run directory `folder`, in the place of the one before.
+// Writes result.json into the run directory `folder`, in place of the earlier one.
 void write_run_result(const std::string& folder, const RunResult& result);
 
 }  // namespace dashlm

@@ -13,7 +13,7 @@ struct SamplingConfig {
   int64_t seed = 1;
 };
 
-// The `position`-th draw: a function of (seed, position) and the logits (V).
+// Draws the token at `position`: a function of (seed, position) and the logits (V).
 int32_t sample_token(const std::vector<float>& logits, const SamplingConfig& config,
                      int64_t position);
 

@@ -1,5 +1,5 @@
-// Ends a job of several ranks that has stopped getting anywhere: a rank was stopped, or hangs in a
-// file system or a driver, and the others would wait for its messages for ever.
+// Ends a job of several ranks that makes no progress. If a rank is stopped, or hangs in a file
+// system or a driver, the others would wait for its messages for ever.
 #pragma once
 
 #include <condition_variable>
@@ -11,13 +11,13 @@
 
 namespace dashlm {
 
-// When waiting has lasted too long: for more than `seconds`, and for more than ten times the
-// longest wait that was followed by progress, so that no step is cut off that is slow by nature.
+// Decides when waiting has lasted too long: longer than `seconds`, and longer than ten times the
+// longest wait that was followed by progress. So a step that is slow by nature is not cut off.
 class Patience {
  public:
   explicit Patience(double seconds) : limit_(seconds) {}
 
-  // So much time has gone by without progress. True once it is too much.
+  // Adds `seconds` without progress. Returns true once the wait is too long.
   bool wait(double seconds);
   void progress();
   double waited() const { return waited_; }
@@ -26,11 +26,11 @@ class Patience {
   double limit_, waited_ = 0;
 };
 
-// A thread that loses its patience with the training loop. Time in which this process itself was
+// A thread that watches the training loop and ends the job. Time in which this process itself was
 // stopped does not count.
 class StallWatch {
  public:
-  // It does nothing when `minutes` is 0 or there is one rank.
+  // Does nothing if `minutes` is 0 or there is one rank.
   StallWatch(Communicator& communicator, double minutes);
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
@@ -38,11 +38,11 @@ class StallWatch {
 
   // From here on progress is expected.
   void start();
-  // What the loop does now: "the passes", of this step.
+  // Tells the present phase of the loop, such as "the passes", and its step.
   void enter(const char* phase, int64_t step);
-  // A step, a batch of validation data or a checkpoint is done.
+  // Tells that a step, a validation batch or a checkpoint is done.
   void progress();
-  // The step of the newest checkpoint.
+  // Tells the step of the newest checkpoint.
   void saved(int64_t step);
 
  private:

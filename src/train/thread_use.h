@@ -5,8 +5,8 @@
 
 namespace dashlm {
 
-// Logs it on rank 0 where the ranks of a node, computing on its CPU, have more threads than there
-// are processors for them. Every rank makes this call.
+// Logs the warning on rank 0 if ranks that compute on a node's CPU have more threads than there are
+// processors for them. Every rank makes this call.
 void warn_of_crowded_threads(Communicator& communicator, const Device& device);
 
 }  // namespace dashlm

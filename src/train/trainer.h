@@ -21,57 +21,56 @@ namespace dashlm {
 
 class Trainer {
  public:
-  // Prepares the run directory config.out, in which `start` must be possible. A run that is there
-  // goes on from its newest sound checkpoint, or from the beginning if it has none.
-  // Every rank of the communicator does the same; its ranks must agree on everything.
+  // Prepares the run directory config.out, in which `start` must be possible. An existing run goes
+  // on from its newest sound checkpoint, or from the beginning if it has none. Every rank of the
+  // communicator makes this call, with the same config.
   Trainer(Device& device, const RunConfig& config, RunStart start, Communicator& communicator);
 
-  // Trains to the end, or says that the run was at its end already: then nothing in its directory
-  // is touched, neither here nor before. Returns the exit code: 0, or 128 + signal after SIGINT or
-  // SIGTERM, with a checkpoint written. Throws an Error with ExitCode::diverged after too many
-  // skipped steps.
+  // Trains to the end. If the run is complete already, says so and touches nothing in its
+  // directory. Returns the exit code: 0, or 128 + signal after a stop signal, with a checkpoint
+  // written. Throws an Error with ExitCode::diverged after too many skipped steps.
   int run();
 
  private:
   bool leads() const { return communicator_.rank() == 0; }
-  // Finds now what would end the run in the middle: tokens that are none of the vocabulary's.
+  // Finds tokens outside the vocabulary now, which would end the run in the middle.
   void check_data() const;
   void begin(RunStart start);
   void open_run_directory(RunStart start);
-  // Whether all steps of the run are done and their result is written. `folder`: its newest
+  // Whether all steps of the run are done and their result is written. `folder` is its newest
   // checkpoint, or "".
   bool nothing_left(const std::string& folder) const;
   void load(const std::string& folder, RunStart start);
-  // The checkpoint to resume from, or "" for the beginning; the same on every rank.
+  // The checkpoint from which to resume, or "" for the beginning; the same on every rank.
   std::string choose_checkpoint();
   void describe_run();
   void report_completion() const;
-  // From the state that begin() has left to the end.
+  // Trains from the state that begin() has left to the end.
   int train();
   void train_step(BatchLoader& loader);
-  // True if loss and norm are finite; else the step is counted as skipped.
+  // Returns whether loss and norm are finite. If not, counts the step as skipped.
   bool accept(double loss, double norm);
   void report(const StepMetrics& metrics);
   void report_statistics();
-  // result.json says how the run ended.
+  // Writes to result.json how the run ended.
   void note_end(const std::string& ended, const std::string& reason = "",
                 std::optional<double> val_loss = std::nullopt);
   void note_divergence(const std::string& reason);
-  // Saves and returns the exit code, once a signal has reached any rank.
+  // Saves, and returns the exit code. Called once a signal has reached any rank.
   int stop();
   bool scores_at_end() const { return val_tokens_ && config_.eval.final; }
-  // The mean loss over `batches` times train.batch validation sequences, whatever the micro-batch;
-  // 0: over all of them. Nothing once a signal has reached any rank.
+  // The mean loss over `batches` times train.batch validation sequences, whatever the micro-batch.
+  // 0 means all sequences. Returns nothing once a signal has reached any rank.
   std::optional<double> validate(int64_t batches);
-  // Whether one is due after the step that is done.
+  // Whether a validation is due after the present step.
   bool validation_due() const;
-  // The same, but a process before this one was to do it, and was told to stop.
+  // Whether a validation is due that an earlier process did not make, because it was told to stop.
   bool validation_missing();
   // These two return false if a signal came first.
   bool validate_during_training();
   bool finish();
   void save();
-  // Of the run: with those of its earlier processes.
+  // The seconds of the run, its earlier processes included.
   double seconds_so_far() const { return earlier_seconds_ + timer_.seconds(); }
   bool due(int64_t every) const { return every > 0 && state_.step % every == 0; }
 

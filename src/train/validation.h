@@ -8,8 +8,8 @@
 
 namespace dashlm {
 
-// Adds up `loss_of` over this rank's batches, and then over all ranks. Nothing comes of it once a
-// signal to stop has reached any rank: all ranks leave together, at the next batch.
+// Adds up `loss_of` over this rank's batches, and then over all ranks. Returns nothing once a stop
+// signal has reached any rank; all ranks then leave together, at the next batch.
 std::optional<LossSum> evaluate_all(Communicator& communicator, const SequentialBatches& batches,
                                     const std::function<LossSum(const Batch&)>& loss_of);
 
