@@ -1,6 +1,5 @@
-// `dashlm bench step`: the speed of a training step beside the machine's own peak.
-// `dashlm bench data`: the speed of the loader alone. bench_optimizer.cpp and bench_roots.cpp have
-// more.
+// `dashlm bench step`: the speed of a training step beside the machine's own peak. `dashlm bench
+// data`: the speed of the loader alone. bench_optimizer.cpp and bench_roots.cpp have the others.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -22,7 +21,7 @@
 namespace dashlm {
 namespace {
 
-// This rank's share of random tokens: the arithmetic is the same as on text, and no data is needed.
+// This rank's share of random tokens. The arithmetic is the same as on text, and no data is needed.
 Batch random_batch(const RunConfig& config, const Communicator& communicator) {
   const Share share = Share::of(config.train.batch, communicator.rank(), communicator.size());
   const int64_t step_tokens = config.train.batch * config.model.seq_len;
@@ -48,12 +47,12 @@ void print(const Json& json, bool as_json) {
   }
 }
 
-// Of steps with and without new inverse roots, the median shows one kind only.
+// The mean, since the median of steps with and without new inverse roots shows one kind only.
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Of most products of a step: what its rate is compared with.
+// The precision of most products of a step. The peak is measured in it.
 MatmulPrecision peak_precision(const RunConfig& config) {
   return config.train.precision == ModelPrecision::bf16 ? MatmulPrecision::bf16
                                                         : MatmulPrecision::fp32;
@@ -78,23 +77,24 @@ StepMeasure measured_step(Engine& engine, const Batch& batch, int64_t update) {
   device.synchronize();
   measure.update_seconds = timer.seconds() - before_update;
   engine.gather();
-  engine.settle();  // so that a step is charged with all of its own communication
+  engine.settle();  // so that a step is charged with all its own communication
   device.synchronize();
   measure.communication_ms = engine.take_communication_ms();
   measure.seconds = timer.seconds();
-  // Of this very step: it may refresh all roots, some or none, and may come before `start`.
+  // Counted for this step alone: it may refresh all roots, some or none, and may come before
+  // `start`.
   measure.rate = (engine.flops() - flops_before) / measure.seconds;
   return measure;
 }
 
-// Of all steps one figure, in their order.
+// One figure of all steps, in their order.
 std::vector<double> column(const std::vector<StepMeasure>& steps, double StepMeasure::*figure) {
   std::vector<double> values;
   for (const StepMeasure& step : steps) values.push_back(step.*figure);
   return values;
 }
 
-// Tokens are those of all ranks; times, GFLOP/s and the peaks beside them are rank 0's.
+// Tokens count all ranks. Times, GFLOP/s and the peaks beside them are rank 0's.
 Json step_json(const Engine& engine, const std::vector<StepMeasure>& steps,
                const std::vector<double>& peaks, int64_t step_tokens) {
   const std::vector<double> seconds = column(steps, &StepMeasure::seconds);

@@ -1,4 +1,4 @@
-// What the benchmarks of `dashlm bench` that run from a config share.
+// Shared by the benchmarks of `dashlm bench` that run from a config.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ struct BenchOptions {
 };
 
 double median(std::vector<double> values);
-// Whether an update makes eigen-decompositions, whose FLOPs nobody can count: how many there are
-// depends on the matrix.
+// Whether an update makes eigen-decompositions. Nobody can count their FLOPs, which depend on the
+// matrix.
 bool decomposes(const OptimizerConfig& config);
-// What the figures of a benchmark are of: "device", and "cpu_kernels" as `dashlm devices` has them.
+// The machine of a benchmark: "device", and "cpu_kernels" as in `dashlm devices`.
 Json described_machine(const std::string& device);
 
 void bench_optimizer(const BenchOptions& options);
@@ -37,12 +37,12 @@ struct FactorBenchOptions {
   std::vector<std::string> methods;  // at least one
   int64_t blocks = 0;                // factors; 0: by their size
   std::optional<double> exponent;    // instead of the run's
-  double floor = 0;                  // as root_errors() has it
+  double floor = 0;                  // as in root_errors()
   bool json = false;
 };
-// `dashlm bench roots --from`. Throws a bad_input Error as read_recorded_factors() does.
+// Runs `dashlm bench roots --from`. Throws a bad_input Error as read_recorded_factors() does.
 void bench_factors(Device& device, const FactorBenchOptions& options);
-// `dashlm bench roots` has options of its own.
+// Adds `dashlm bench roots`, which has options of its own.
 void add_bench_roots(CLI::App& bench);
 
 }  // namespace dashlm

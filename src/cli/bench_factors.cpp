@@ -1,4 +1,4 @@
-// `dashlm bench roots --from`: how well each method takes roots of the factors of a real run.
+// `dashlm bench roots --from`: the errors of each method on the factors of a real run.
 //
 // --json writes one object, which scripts turn into pictures:
 //
@@ -37,7 +37,7 @@
 namespace dashlm {
 namespace {
 
-// Null where it is not finite.
+// The number, or null if it is not finite.
 Json figure(double value) {
   return std::isfinite(value) ? Json(std::stod(fmt::format("{:.3e}", value))) : Json();
 }
@@ -65,7 +65,7 @@ std::vector<Json> all_names() {
   return names;
 }
 
-// Each of the methods with each of the values, unless they have one already.
+// Each method with each value of the key, unless the method has the key already.
 std::vector<Json> crossed(const std::vector<Json>& methods, const char* key,
                           const std::vector<Json>& values) {
   if (methods.front().contains(key)) return methods;
@@ -86,7 +86,7 @@ std::vector<InverseRootConfig> variants(const std::string& text, double floor) {
   base.emplace("ridge", 0.0);
   std::vector<Json> methods;
   if (given.type() == InverseRootType::evd) {
-    base.emplace("rank_rtol", floor / 2);  // so that no rounding error cuts off what is measured
+    base.emplace("rank_rtol", floor / 2);  // rounding errors then cut off nothing above the floor
     methods = crossed({base}, "precision", all_names<EighPrecision>());
   } else {
     std::vector<Json> scalings;
@@ -102,7 +102,7 @@ std::vector<InverseRootConfig> variants(const std::string& text, double floor) {
 std::string precision_of(const InverseRootConfig& config) {
   const auto name = [](const auto& method) -> std::string {
     if constexpr (requires { method.precision; }) {
-      return enum_name(method.precision);  // of a decomposition
+      return enum_name(method.precision);  // the decomposition's
     } else {
       return enum_name(method.matmul);
     }
@@ -133,7 +133,7 @@ void add_stage(Json& curve, const std::vector<RootOutcome>& outcomes, bool resid
   curve["failed"].push_back(outcomes.size() - errors.size());
 }
 
-// What is said of the last stage alone.
+// The figures of the last stage alone.
 void add_end(Json& curve, const std::vector<RootOutcome>& outcomes,
              const std::vector<RecordedFactor>& factors) {
   Json failed = Json::array(), worst;
@@ -285,7 +285,7 @@ void print_method(const std::vector<Json>& curves) {
 void bench_factors(Device& device, const FactorBenchOptions& options) {
   const RecordedFactors recorded = read_recorded_factors(options.from, options.blocks);
   const double exponent = options.exponent.value_or(recorded.exponent);
-  for (const std::string& text : options.methods) {  // before any of them has taken its time
+  for (const std::string& text : options.methods) {  // errors come before any work
     make_inverse_root(method_config(method_json(text)))->check_exponent(exponent);
   }
   const RootStudy study(device, recorded.factors, exponent, options.floor);

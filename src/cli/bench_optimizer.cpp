@@ -17,8 +17,8 @@
 namespace dashlm {
 namespace {
 
-// Gradients of full rank, so that no method finishes early: random numbers over and over. Their
-// count is prime, so that no two rows of a block are alike.
+// Gradients of full rank, so that no method finishes early. They repeat a list of random numbers.
+// The length of the list is prime, so that no two rows of a block are alike.
 void fill_gradients(Engine& engine) {
   constexpr int64_t kPeriod = 1000003;
   Device& device = engine.device();
@@ -46,7 +46,7 @@ void set_stacking(OptimizerConfig& config, Stacking stacking) {
   for (ParameterGroup& group : config.groups) set(group.optimizer);
 }
 
-// That of most products of an update.
+// The precision of most products of an update.
 MatmulPrecision peak_precision(const BlockShampooConfig& config) {
   const auto of_method = [&](const auto& method) {
     if constexpr (requires { method.matmul; }) return method.matmul;
@@ -55,21 +55,21 @@ MatmulPrecision peak_precision(const BlockShampooConfig& config) {
   return std::visit(of_method, config.inverse_root.method);
 }
 
-// Without a rate of the machine where there is none of the update to compare with it.
+// The machine's rate is left out if the update has no rate to compare with it.
 UpdateMeasure measured_update(Engine& engine, const OptimizerConfig& config, int64_t update) {
   UpdateMeasure measure;
   if (!decomposes(config)) {
     measure.machine = measure_matmul_peak(engine.device(), peak_precision(shampoo_of(config)), 2);
   }
   const double flops_before = engine.flops();
-  engine.communicator().barrier();  // ranks that share a machine are busy at the same time
+  engine.communicator().barrier();  // so that all ranks of a machine are busy at the same time
   engine.update({.update = update, .lr = 1e-4});
   measure.times = engine.optimizer().times();
   measure.flops = engine.flops() - flops_before;
   return measure;
 }
 
-// The first update with roots refreshes all of them: it warms up. From then on any f updates in a
+// The first update with roots refreshes all of them and warms up. From then on any f updates in a
 // row refresh every root once.
 UpdateCycle measured_cycle(Device& device, Communicator& ranks, const RunConfig& config,
                            int64_t cycles) {

@@ -25,7 +25,7 @@ struct Options {
   int threads = 0;
   bool trace = false;
   std::string from;
-  double floor = 1e-5;  // what EVD's rank_rtol is
+  double floor = 1e-5;  // the default of EVD's rank_rtol
   bool json = false;
 };
 
@@ -33,7 +33,7 @@ std::string type_of(const InverseRootConfig& config) {
   return enum_name(config.type());
 }
 
-// Until the roots are there; returns their floating-point operations.
+// Computes the roots and waits for them. Returns the number of floating-point operations.
 double run(RootTrial& trial, Device& device) {
   const double flops = trial.compute();
   device.synchronize();
@@ -42,7 +42,7 @@ double run(RootTrial& trial, Device& device) {
 
 // --- Speed ---
 
-// What a factor looks like after a while: G·Gᵀ of gradients whose rows differ in size.
+// A factor like that of a run: G·Gᵀ of gradients whose rows differ in size.
 std::vector<float> gradient_factors(int64_t blocks, int64_t n) {
   const int64_t rank = std::min<int64_t>(n, 64);
   const CounterRandom random(1, Purpose::benchmark);
@@ -61,7 +61,7 @@ std::vector<float> gradient_factors(int64_t blocks, int64_t n) {
   return all;
 }
 
-// Finished blocks would be left alone; here every step is to count.
+// No block may finish early, so that every step counts.
 InverseRootConfig without_early_exit(InverseRootConfig config) {
   std::visit(
       [](auto& method) {
@@ -80,7 +80,7 @@ Json time_method(Device& device, const Options& options, const std::string& text
   run(bench, device);  // warm-up
   double best = 1e30, peak = 0, flops = 0;
   for (int64_t i = 0; i < options.repeats; ++i) {
-    // In turn, since the speed of a shared machine drifts.
+    // Methods and peak alternate, since the speed of a shared machine drifts.
     peak = std::max(peak, measure_matmul_peak(device, MatmulPrecision::fp32, 1));
     const Timer timer;
     flops = run(bench, device);
@@ -133,7 +133,7 @@ double traced_eigenvalue(int64_t i) {
                                           static_cast<double>(kTraceSize - kTraced));
 }
 
-// Diagonal, so that the root's eigenvalues can be read off its diagonal.
+// The matrix is diagonal, so that the root's eigenvalues are its diagonal.
 std::vector<float> traced_matrix() {
   std::vector<float> matrix(kTraceSize * kTraceSize);
   for (int64_t i = 0; i < kTraceSize; ++i) {

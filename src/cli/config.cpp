@@ -13,7 +13,7 @@
 namespace dashlm {
 namespace {
 
-// Sections whose keys depend on their "type": those of the types that are not the default.
+// Prints sections whose keys depend on their "type", for the types that are not the default.
 void print_alternatives(TableStyle style) {
   const auto print = [&](const std::string& title, auto value) {
     std::cout << fmt::format("\n{}With {}:\n", style == TableStyle::markdown ? "### " : "", title)

@@ -1,4 +1,4 @@
-// `dashlm devices`: what there is to run on.
+// `dashlm devices`: the processor and the GPUs.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -27,7 +27,7 @@ struct Options {
   int threads = 0;
   bool json = false;
   bool outliers = false;
-  std::string quantize, group;  // as they were typed; empty: not given
+  std::string quantize, group;  // as typed; empty: not given
 };
 
 constexpr const char* kChannel = "channel";
@@ -44,7 +44,7 @@ std::optional<Quantization> quantization_of(const Options& options) {
   return std::nullopt;
 }
 
-// The parts of the report, each of all ranks together; nothing after a signal.
+// The parts of the report, each for all ranks together; nothing after a signal.
 struct Evaluation {
   Communicator& communicator;
   Device& device;
@@ -53,7 +53,7 @@ struct Evaluation {
   const int64_t batch;
   InferenceModel& model;
 
-  // The first `most` sequences; 0: all.
+  // The batches of the first `most` sequences; 0 means all.
   SequentialBatches batches(int64_t most) const {
     return {tokens, config.model.seq_len, batch, most, communicator.rank(), communicator.size()};
   }
@@ -67,7 +67,7 @@ struct Evaluation {
                               return model.evaluate(part, observer);
                             });
   }
-  // Rounds the model's weights, so it comes last.
+  // Comes last, since it rounds the model's weights.
   std::optional<QuantizedEvaluation> quantized(const Quantization& quantization) const {
     const RoundingError rounding = model.quantize(quantization);
     const std::optional<LossSum> rounded = loss();
@@ -76,7 +76,7 @@ struct Evaluation {
   }
 };
 
-// False after a signal.
+// Returns false after a signal.
 bool fill_in(EvalReport& report, const Evaluation& evaluation, const Options& options) {
   const std::optional<LossSum> loss = evaluation.loss();
   if (!loss) return false;
@@ -87,7 +87,7 @@ bool fill_in(EvalReport& report, const Evaluation& evaluation, const Options& op
 }
 
 int evaluate(const Options& options, Communicator& communicator) {
-  // Rank 0 chooses: a run that goes on writes checkpoints meanwhile.
+  // Rank 0 chooses, since a run that goes on writes checkpoints meanwhile.
   const std::string folder =
       communicator.exchange(communicator.rank() == 0 ? find_checkpoint(options.path) : "")[0];
   const RunConfig config = read_checkpoint_config(folder);

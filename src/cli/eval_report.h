@@ -1,4 +1,4 @@
-// What `dashlm eval` found, for people and as JSON.
+// The results of `dashlm eval`, as text and as JSON.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,14 @@ namespace dashlm {
 struct QuantizedEvaluation {
   Quantization quantization;
   RoundingError rounding;
-  LossSum loss;  // of the same data, with rounded weights
+  LossSum loss;  // on the same data, with rounded weights
 };
 
 struct EvalReport {
   std::string checkpoint;
   LossSum loss;
   std::optional<QuantizedEvaluation> quantized;
-  std::optional<OutlierReport> outliers;  // of the weights that were not rounded
+  std::optional<OutlierReport> outliers;  // with the weights before rounding
 };
 
 // docs/eval.md has the keys. Numbers that are not finite are null.

@@ -38,7 +38,7 @@ Tokenizer open_tokenizer(const Options& options, const RunConfig& config,
   return tokenizer;
 }
 
-// "-" stands for all that the standard input holds, but a newline at its end.
+// "-" stands for the whole standard input without a newline at its end.
 std::string prompt_of(const Options& options) {
   if (options.prompt != "-") return options.prompt;
   std::string text(std::istreambuf_iterator<char>(std::cin), {});
@@ -49,9 +49,9 @@ std::string prompt_of(const Options& options) {
   return text;
 }
 
-// Writes text as its tokens come. A character may take several tokens, and how one reads may depend
-// on the next (a space before it); so what is decoded is always the whole, of which the part that
-// is new is written up to the last whole character.
+// Writes text as its tokens come. A character may take several tokens, and a token's text may
+// depend on the next token (a space before it). So the whole text is decoded each time, and its new
+// part is written up to the last whole character.
 class TextStream {
  public:
   explicit TextStream(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
@@ -70,8 +70,8 @@ class TextStream {
   size_t written_ = 0;  // bytes
 };
 
-// Extends `text` and calls show() after each token; when the model's context is full, it goes on
-// from the second half of it.
+// Extends `text` and calls show() after each token. When the model's context is full, it goes on
+// from the second half of the context.
 void extend(InferenceModel& model, const ModelConfig& config, const Options& options, int32_t eos,
             std::vector<int32_t>& text, const std::function<void()>& show) {
   const auto context = static_cast<size_t>(config.seq_len);

@@ -1,4 +1,4 @@
-// `dashlm plan`: what a run will take, before it takes it.
+// `dashlm plan`: the memory and work of a run, before it runs.
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -22,7 +22,7 @@ struct Options {
   bool json = false;
 };
 
-// By name, as patterns of optimizer.groups match them.
+// Lists parameters by the names that patterns of optimizer.lr_scale match.
 Json parameters_json(const RunConfig& config, const ParameterLayout& layout) {
   const std::vector<double> scales = lr_multipliers(config.optimizer, layout);
   Json list = Json::array();

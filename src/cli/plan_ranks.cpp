@@ -10,7 +10,7 @@
 namespace dashlm {
 namespace {
 
-// Largest over mean of one figure of all ranks.
+// The largest value over the mean, for one figure of all ranks.
 double imbalance_of(const Json& ranks, const char* key) {
   std::vector<double> values;
   for (const Json& rank : ranks) values.push_back(rank[key].get<double>());
@@ -25,7 +25,7 @@ void print_rank(const std::string& name, const Json& rank) {
       with_separators(rank["bytes_sent_per_step"]));
 }
 
-// The rank with most, or least, to do.
+// The rank with the largest, or smallest, cost.
 const Json& extreme(const Json& ranks, bool most) {
   const auto less = [](const Json& a, const Json& b) {
     return a["relative_cost"] < b["relative_cost"];
@@ -57,7 +57,7 @@ Json memory_json(const MemoryPlan& plan) {
       {"buckets", plan.buckets}, {"optimizer", plan.optimizer}, {"activations", plan.activations},
       {"scratch", plan.scratch}, {"batch", plan.batch},         {"total", plan.total()}};
   for (const char* group : {"shard", "buckets"}) {
-    if (json[group] == 0) json.erase(group);  // as for a single rank
+    if (json[group] == 0) json.erase(group);  // as with a single rank
   }
   return json;
 }
@@ -65,7 +65,7 @@ Json memory_json(const MemoryPlan& plan) {
 Json plan_ranks(Device& device, const RunConfig& config, int ranks) {
   Json list = Json::array();
   int64_t buckets = 0;
-  std::vector<double> costs;  // of all ranks, as any of them knows
+  std::vector<double> costs;  // of all ranks; any rank knows them
   for (int rank = 0; rank < ranks; ++rank) {
     const StepPlan plan = plan_step(device, config, {rank, ranks});
     buckets = plan.buckets;

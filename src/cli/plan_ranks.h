@@ -1,4 +1,4 @@
-// The parts of `dashlm plan` that are about many ranks.
+// The parts of `dashlm plan` for many ranks.
 #pragma once
 
 #include "config/config.h"
@@ -9,10 +9,10 @@ namespace dashlm {
 
 constexpr int kMostPlannedRanks = 4096;
 
-// The bytes of each group.
+// The bytes of each group of the plan.
 Json memory_json(const MemoryPlan& plan);
 
-// What each rank of a run would own, hold and send.
+// The blocks, bytes and messages of each rank of a run.
 Json plan_ranks(Device& device, const RunConfig& config, int ranks);
 void print_ranks(const Json& json);
 

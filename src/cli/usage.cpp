@@ -49,13 +49,13 @@ CLI::App* find_command(const CLI::App& app, const std::string& name) {
              nearest_word(name, names));
 }
 
-// The innermost command that was named.
+// The innermost command on the command line.
 const CLI::App& chosen_command(const CLI::App& app) {
   const std::vector<CLI::App*> commands = app.get_subcommands();
   return commands.empty() ? app : chosen_command(*commands.back());
 }
 
-// What CLI11 could not place: an option there is none of, or an argument too many.
+// The word that CLI11 could not place: an unknown option, or an argument too many.
 [[noreturn]] void fail_extra(const CLI::App& app) {
   const CLI::App& command = chosen_command(app);
   const std::string extra = app.remaining(/*recurse=*/true).at(0);

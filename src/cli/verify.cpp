@@ -1,4 +1,5 @@
-// `dashlm verify`: whether datasets, token files, checkpoints and runs are as they were written.
+// `dashlm verify`: checks that datasets, token files, checkpoints and runs are as they were
+// written.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -26,7 +27,7 @@ struct Options {
   bool json = false;
 };
 
-// Of all checkpoints in a folder.
+// Checks all checkpoints in a folder.
 std::vector<FileCheck> verify_checkpoints(const std::string& folder) {
   std::vector<FileCheck> checks;
   for (const int64_t step : CheckpointStore(folder, 1).steps()) {
@@ -36,7 +37,7 @@ std::vector<FileCheck> verify_checkpoints(const std::string& folder) {
   return checks;
 }
 
-// Files that hold no tokens, by their names: raw tokens would be seen in anything.
+// Whether a name is not that of a token file. Any file would pass for raw tokens.
 bool is_no_token_file(const std::string& path) {
   constexpr const char* kOthers[] = {".safetensors", ".model", ".json", ".jsonl", ".txt"};
   std::error_code ignored;
@@ -44,7 +45,7 @@ bool is_no_token_file(const std::string& path) {
          std::ranges::any_of(kOthers, [&](const char* end) { return path.ends_with(end); });
 }
 
-// A single file, as the dataset or the checkpoint it lies in describes it.
+// Checks a single file against the description in its dataset or checkpoint.
 std::vector<FileCheck> verify_as_part(const std::string& path) {
   const std::string folder = folder_of(path);
   std::vector<FileCheck> checks;
@@ -60,7 +61,7 @@ std::vector<FileCheck> verify_as_part(const std::string& path) {
   return checks;
 }
 
-// A run's own files, and its checkpoints.
+// Checks a run's own files, and its checkpoints.
 std::vector<FileCheck> verify_run(const std::string& folder) {
   std::vector<FileCheck> checks = check_run_files(folder);
   const std::vector<FileCheck> more = verify_checkpoints(folder + "/checkpoints");
@@ -68,7 +69,7 @@ std::vector<FileCheck> verify_run(const std::string& folder) {
   return checks;
 }
 
-// By what lies at the path.
+// Chooses the check by the content of the path.
 std::vector<FileCheck> verify_path(const std::string& path, int64_t vocab_size) {
   if (is_no_token_file(path)) return verify_as_part(path);
   if (has_manifest(path) || is_unfinished(path)) return verify_dataset(path);
@@ -105,7 +106,7 @@ int verify(const Options& options) {
     try {
       const auto more = verify_path(path, options.vocab_size);
       checks.insert(checks.end(), more.begin(), more.end());
-    } catch (const Error& error) {  // the other paths are worth looking at all the same
+    } catch (const Error& error) {  // go on with the other paths
       checks.push_back({path, error.what(), ""});
     }
   }

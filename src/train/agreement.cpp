@@ -13,12 +13,12 @@
 namespace dashlm {
 namespace {
 
-// The program's own file tells builds of one version apart.
+// A checksum of the program's own file tells builds of one version apart.
 std::string build() {
   return fmt::format("{} (checksum {:08x})", version(), crc32_of_file("/proc/self/exe"));
 }
 
-// "train.lr is 0.001 there and 0.002 here", of the first difference.
+// The first difference, as "train.lr is 0.001 there and 0.002 here".
 std::string first_difference(const Json& there, const Json& here) {
   std::string text;
   const auto differ = [&](const std::string& key, const Json& a, const Json& b) {
@@ -43,7 +43,7 @@ void require_agreement(Communicator& communicator, const Json& facts) {
 }
 
 void require_shared_directory(Communicator& communicator, const std::string& directory) {
-  // A name of this run alone: a directory of the same name on another machine does not have it.
+  // The name belongs to this run alone. A directory of the same name on another machine lacks it.
   std::string name;
   if (communicator.rank() == 0) {
     name = fmt::format("{}/.shared.{}", directory, ::getpid());

@@ -18,7 +18,7 @@ namespace dashlm {
 namespace fs = std::filesystem;
 namespace {
 
-// Items are filled one at a time as they are written, so that saving needs memory for the largest
+// Items are filled one at a time while they are written, so saving needs memory for the largest
 // tensor only.
 SafetensorsItem weight_item(Engine& engine, const HfTensor& tensor) {
   return {tensor.name, engine.weights().dtype, tensor.shape, [&](void* out) {
@@ -29,12 +29,12 @@ SafetensorsItem weight_item(Engine& engine, const HfTensor& tensor) {
           }};
 }
 
-// The name of the f32 weights of a block, which are saved where the model's are rounded.
+// The name of the f32 weights of a block. They are saved if the model's weights are rounded.
 std::string master_name(const Block& block) {
   return "weights of " + block.name;
 }
 
-// Those that have such weights.
+// The blocks with such weights.
 std::vector<Block> master_blocks(const Engine& engine) {
   return engine.weights().dtype == DType::f32 ? std::vector<Block>{} : engine.own_blocks();
 }
@@ -56,10 +56,10 @@ std::vector<SafetensorsItem> state_items(Engine& engine) {
   return items;
 }
 
-// Which rank writes which tensor of the model, and in how many parts.
+// The writer of each tensor of the model, and the number of parts.
 struct WeightFiles {
   int count = 1;
-  std::vector<int> writer;  // of each tensor
+  std::vector<int> writer;  // by tensor
 
   WeightFiles(const std::vector<HfTensor>& tensors, int ranks)
       : count(static_cast<int>(std::min<int64_t>(ranks, std::ssize(tensors)))) {
@@ -83,7 +83,7 @@ void write_weights(CheckpointPart& part, Engine& engine, const ModelConfig& conf
     write_safetensors(file, items, {{"format", "pt"}});
   });
   if (rank > 0 || files.count == 1) return;
-  // Tells transformers which part holds what.
+  // The index tells transformers the part that holds a tensor.
   Json index = {{"metadata", {{"total_size", engine.weights().bytes()}}}};
   for (size_t i = 0; i < tensors.size(); ++i) {
     index["weight_map"][tensors[i].name] = files.name(files.writer[i]);
@@ -124,7 +124,7 @@ Json read_run_json(const std::string& folder) {
   return run;
 }
 
-// A missing value would pass for that of a run that begins.
+// A missing value would pass for the value at the beginning of a run.
 RunState state_of(const Json& run, const std::string& path) {
   RunState state;
   const Json all = write_config([&](Schema& s) { state.describe(s); });
@@ -136,7 +136,7 @@ RunState state_of(const Json& run, const std::string& path) {
   return state;
 }
 
-// Keys that may change on resume without a word: they do not affect the results.
+// Keys that may change on resume without a warning, since they do not affect the results.
 bool is_harmless(const std::string& key) {
   static const char* const harmless[] = {"out",
                                          "threads",
@@ -153,7 +153,7 @@ bool is_harmless(const std::string& key) {
          std::find(std::begin(harmless), std::end(harmless), key) != std::end(harmless);
 }
 
-// Whether the value of `key` follows from the others: without the key it is the same.
+// Whether the value of `key` follows from the other keys: it stays the same without the key.
 bool follows(const Json& config, const std::string& key) {
   Json rest = config;
   Json::json_pointer pointer;
@@ -163,7 +163,7 @@ bool follows(const Json& config, const std::string& key) {
   try {
     const RunConfig resolved = parse_run_config(rest.dump(), "config");
     return parse_json(run_config_text(resolved), "config").at(pointer) == config.at(pointer);
-  } catch (const Error&) {  // the others do not go with its default
+  } catch (const Error&) {  // the other keys do not fit its default
     return false;
   }
 }
@@ -171,9 +171,9 @@ bool follows(const Json& config, const std::string& key) {
 void compare_configs(const std::string& folder, const Json& saved, const RunConfig& config,
                      bool warn) {
   const Json now = parse_json(run_config_text(config), "config");
-  // Brought about by the change of another key, which this one follows.
+  // The change follows from the change of another key.
   const auto is_consequence = [&](const std::string& key, const Json& before) {
-    const bool type = key.ends_with(".type");  // that the keys beside it belong to
+    const bool type = key.ends_with(".type");  // decides which keys are beside it
     return !type && !before.is_null() && follows(saved, key) && follows(now, key);
   };
   for_differences(saved, now, [&](const std::string& key, const Json& before, const Json& value) {
@@ -191,7 +191,7 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
   });
 }
 
-// The settings of a checkpoint that decide the learning rate, the others being those of `now`.
+// `now` with those settings of the checkpoint that decide the learning rate.
 TrainConfig with_rate_of(const Json& saved, TrainConfig now, const std::string& path) {
   Json rate = Json::object();
   for (const char* key :
@@ -218,11 +218,11 @@ void warn_of_another_rate(TrainConfig before, TrainConfig now, int64_t step) {
   }
 }
 
-// Says what changed settings do to the steps that are to come.
+// Warns about the effect of changed settings on the coming steps.
 void warn_of_consequences(const Json& saved, const RunConfig& config, const RunState& state,
                           const std::string& path) {
   const TrainConfig before = with_rate_of(saved["train"], config.train, path);
-  if (state.step == config.train.steps) return;  // none are
+  if (state.step == config.train.steps) return;  // no step is to come
   warn_of_another_rate(before, config.train, state.step);
   if (saved["data"].contains("seed") && saved["data"]["seed"] != Json(config.data.seed)) {
     spdlog::warn(
@@ -232,7 +232,7 @@ void warn_of_consequences(const Json& saved, const RunConfig& config, const RunS
   }
 }
 
-// `wanted`: what this rank reads; together with what the others read it must be all of `files`.
+// `wanted` are the tensors that this rank reads. All ranks together must read all of `files`.
 void require_no_others(Communicator& communicator, const SafetensorsSet& files,
                        const std::vector<std::string>& wanted) {
   const auto count = static_cast<double>(wanted.size());
@@ -267,7 +267,7 @@ void load_state(const std::string& folder, Engine& engine) {
   require_no_others(engine.communicator(), files, names);
 }
 
-// Which tensors a state has, and of what shape, is decided by the optimizer's settings.
+// The optimizer's settings decide the names and shapes of the state's tensors.
 void load_state(const std::string& folder, Engine& engine, const Json& saved,
                 const RunConfig& config) {
   try {

@@ -6,8 +6,8 @@
 namespace dashlm {
 namespace {
 
-// From a block's first element to its last, with what lies between its rows: one copy of that is
-// quicker than one of each row.
+// The memory from a block's first element to its last, with the elements between its rows. One copy
+// of it is quicker than a copy of each row.
 Tensor span_of(const Tensor& own_weights, const BlockPlace& place) {
   return own_weights.rows(place.offset, (place.rows - 1) * place.row_stride + place.cols);
 }

@@ -11,12 +11,12 @@
 namespace dashlm {
 namespace {
 
-// JSON has no NaN and no infinity; null is what other tools read as missing.
+// JSON has no NaN and no infinity. Other tools read null as missing.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
-// A line of somebody else's has neither.
+// A line of another program has neither.
 std::string kind_of(const Json& json) {
   const auto found = json.find("kind");
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";

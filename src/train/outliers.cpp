@@ -13,7 +13,7 @@
 namespace dashlm {
 namespace {
 
-// Statistics of every site in the order of OutlierReport::sites.
+// Statistics of every site, in the order of OutlierReport::sites.
 std::vector<SiteStatistics> all_sites(int64_t n_layer) {
   std::vector<SiteStatistics> sites;
   for (const auto& [site, name] : EnumNames<ActivationSite>::names) {
@@ -28,7 +28,7 @@ size_t place_of(ActivationSite site, int64_t layer, int64_t n_layer) {
   return static_cast<size_t>(before + layer + (site == ActivationSite::residual ? 0 : 1));
 }
 
-// What is looked at, and how.
+// A pass over the batches that shows the values of every site.
 struct Sweep {
   Communicator& communicator;
   Device& device;
@@ -37,7 +37,8 @@ struct Sweep {
   const ObservedPass& pass;
 
   using See = std::function<void(size_t place, const Tensor& x, const Batch& batch)>;
-  // Shows every site of every batch of this rank, with its place in the report.
+  // Calls the function with every site of every batch of this rank, and the site's place in the
+  // report.
   std::optional<LossSum> show(const See& see) const {
     return evaluate_all(communicator, batches,
                         [&](const Batch& batch) { return pass(batch, observer(see, batch)); });
@@ -62,8 +63,8 @@ struct Sweep {
   }
 };
 
-// What `of_row` says of each scored token's values, by token: the sum of it depends on neither the
-// number of threads nor the size of the batches.
+// The results of `of_row` for each scored token's values, by token. So their sum depends on neither
+// the number of threads nor the size of the batches.
 template <class T, class OfRow>
 std::vector<T> by_token(Device& device, const Tensor& x, const Batch& batch, const OfRow& of_row) {
   constexpr int64_t kGrain = 16;  // tokens
@@ -90,7 +91,7 @@ std::vector<Moments> over_ranks(Communicator& communicator, const std::vector<Mo
   return sums;
 }
 
-// Of this rank's values; of the tokens, what the pass scored.
+// Adds the moments of this rank's values. Returns the losses of the pass.
 std::optional<LossSum> add_moments(const Sweep& sweep, std::vector<Moments>& moments) {
   return sweep.show([&](size_t place, const Tensor& x, const Batch& batch) {
     for (const Moments& token : by_token<Moments>(sweep.device, x, batch, Moments::of)) {

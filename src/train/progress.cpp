@@ -76,7 +76,7 @@ void Progress::step(const StepMetrics& m) {
       spdlog::info("{}", joined(parts(m)));
     }
   }
-  // Ten times a second is as much as an eye can use.
+  // An eye can use ten updates a second.
   if (!bar_ || (!last && timer_.seconds() - last_drawn_ < 0.1)) return;
   last_drawn_ = timer_.seconds();
   const double done = static_cast<double>(m.step) / static_cast<double>(last_);

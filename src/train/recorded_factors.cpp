@@ -19,7 +19,7 @@ struct Choice {
   int64_t n = 0;
 };
 
-// In the order of parameters and blocks, L before R.
+// The order is that of parameters and blocks, L before R.
 std::vector<std::vector<Choice>> factors_by_parameter(const RunConfig& config) {
   std::map<std::pair<size_t, bool>, std::vector<Choice>> groups;
   std::vector<Block> blocks = optimizer_blocks(config.optimizer, llama_parameters(config.model));

@@ -17,7 +17,7 @@ std::string check_config(const std::string& path) {
   return "a config";
 }
 
-// A process that was killed may have left half a last line, which the next one removes.
+// A killed process may have left half a last line, which the next process removes.
 std::string check_metrics(const std::string& path) {
   const std::string text = read_text_file(path);
   std::istringstream lines(text);

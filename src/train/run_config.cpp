@@ -123,7 +123,7 @@ bool is_there(const std::string& path) {
   }
 }
 
-// Paths in files were once relative to the current folder.
+// Older versions took paths in files as relative to the current folder.
 void require_new_place(const std::string& path, const Origin& origin, const std::string& key) {
   const std::string wanted = resolve_path(path, origin.folder, key, true),
                     old = resolve_path(path, "", key, true);
@@ -167,7 +167,7 @@ RunConfig load_run_config(const std::string& path, const std::vector<std::string
   ConfigLayers layers = load_config_layers(path);
   if (is_config_of_run(path)) {
     for (auto& [key, origin] : layers.origins) origin.folder = "";
-    layers.json["out"] = folder_of(path);  // wherever it was moved to
+    layers.json["out"] = folder_of(path);  // the run may have been moved
     complete_older_settings(layers.json);
   }
   apply_overrides(layers, overrides);

@@ -22,7 +22,7 @@ bool has_checkpoints(const std::string& folder) {
   return !CheckpointStore(folder, 1).steps().empty();
 }
 
-// Whether nothing lies there but checkpoints, complete or not.
+// Whether the folder holds checkpoints alone, complete or not.
 bool is_for_checkpoints_only(const std::string& folder) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -40,7 +40,7 @@ bool is_checkpoint(const std::string& folder) {
   return has(folder, "manifest.json") && has(folder, "run.json");
 }
 
-// By keys of its config.json that transformers writes and no config of ours has.
+// Recognised by keys of its config.json that transformers writes and no config of dashlm has.
 bool is_model(const std::string& folder) {
   if (!has(folder, "config.json")) return false;
   const Json json = Json::parse(read_text_file(folder + "/config.json"), nullptr,
@@ -48,7 +48,8 @@ bool is_model(const std::string& folder) {
   return json.is_object() && (json.contains("model_type") || json.contains("architectures"));
 }
 
-// Without "..", links and a slash at the end, so that a folder's name and parents can be told.
+// The path without "..", links and a slash at the end, so that the names of the folder and its
+// parents are plain.
 fs::path plain(const std::string& path) {
   std::error_code error;
   const fs::path absolute = fs::weakly_canonical(fs::absolute(path), error);
@@ -62,7 +63,7 @@ bool is_folder_of_checkpoints(const std::string& folder) {
          (path.filename() == "checkpoints" && holds_run(path.parent_path().string()));
 }
 
-// " of the run 'r'; name that", where there is one.
+// " of the run 'r'; name that", if there is a run.
 std::string of_run(const fs::path& folder) {
   const std::string run = folder.string();
   return holds_run(run) ? fmt::format(" of the run '{}'; name that instead", run) : "";
@@ -84,7 +85,8 @@ std::string content_of(const std::string& folder) {
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-// What is there if it is neither a run nor a place for one, as the end of a sentence; else "".
+// The content of `path` as the end of a sentence, if it is neither a run nor a place for one; else
+// "".
 std::string what_is_in_the_way(const std::string& path) {
   std::error_code ignored;
   const fs::path parent = plain(path).parent_path();
@@ -103,7 +105,7 @@ std::string what_is_in_the_way(const std::string& path) {
   return "has a config.json that no run wrote and that a run would overwrite";
 }
 
-// What is there if a run could begin there, as the end of a sentence.
+// The content of `path` as the end of a sentence, if a run could begin there.
 std::string what_is_there_instead(const std::string& path) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return "does not exist";

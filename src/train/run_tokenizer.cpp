@@ -20,7 +20,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// Whether `dashlm tokenize` was told to leave out bos; other tools do not say.
+// Whether `dashlm tokenize` was told to leave out bos. Other tools do not record it.
 bool is_without_bos(const std::string& shard) {
   const std::string path = folder_of(shard) + "/dataset.json";
   if (!is_file(path)) return false;
@@ -28,7 +28,7 @@ bool is_without_bos(const std::string& shard) {
   return json.is_object() && json.contains("bos") && json["bos"] == false;
 }
 
-// The tokens of a dataset mean something to the tokenizer alone that made them.
+// The tokens of a dataset have a meaning only with the tokenizer that made them.
 void warn_of_another_tokenizer(const std::string& path, const std::string& shard) {
   const std::string folder = dataset_of(shard);
   if (!has_manifest(folder) || read_manifest(folder).tokenizer_crc == crc32_of_file(path)) return;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTimesTheLongest = 10;
 constexpr double kBetweenLooks = 1;  // s
-constexpr double kForTheOthers = 2;  // s in which all ranks that wait can say so
+constexpr double kForTheOthers = 2;  // s in which all waiting ranks can log their message
 
 std::chrono::duration<double> seconds_of(double seconds) {
   return std::chrono::duration<double>(seconds);
@@ -63,8 +63,8 @@ void StallWatch::saved(int64_t step) {
   patience_.progress();
 }
 
-// A look that comes much too late means that this process was stopped itself, perhaps with all
-// others: by a queue that suspends jobs, or with the machine.
+// A look that comes much too late means that this process itself was stopped, perhaps with all
+// others: a queue suspended the job, or the machine slept.
 void StallWatch::run() {
   std::unique_lock lock(mutex_);
   for (Timer since_look; !stop_; since_look.restart()) {

@@ -14,11 +14,11 @@ namespace {
 constexpr int kGpusPerNode = 8;
 constexpr double kLinkEfficiency = 0.8, kLatency = 10e-6;
 
-// Whether a method's work is a decomposition; its few products do not count beside that.
+// Whether a method's work is a decomposition. Its few products do not count beside it.
 template <typename Method>
 constexpr bool kDecomposes = std::is_same_v<std::decay_t<Method>, EvdConfig>;
 
-// FLOP/s that an update reaches.
+// The FLOP/s that an update reaches.
 double update_rate(const OptimizerConfig& config, const GpuModel& gpu) {
   const auto rate = [&](const auto& method) {
     if constexpr (!kDecomposes<decltype(method)>) {
@@ -45,7 +45,7 @@ StepEstimate estimate_step(const RunConfig& config, const StepPlan& plan, const 
   const DType type = dtype_of(config.train.precision);
   const double peak = type == DType::bf16 ? gpu.bf16 : gpu.fp32;
   step.model = static_cast<double>(sequences) * plan.sequence_flops / (0.55 * peak);
-  // State is read and written, as are weights; gradients are read.
+  // State and weights are read and written. Gradients are read.
   const double bytes = 2.0 * static_cast<double>(plan.memory.optimizer) +
                        12.0 * static_cast<double>(plan.own_parameters);
   step.update =
@@ -71,7 +71,7 @@ std::string left_out_of_estimate(const RunConfig& config) {
   const auto* shampoo = config.optimizer.as<BlockShampooConfig>();
   if (!shampoo) return "";
   std::vector<std::string> parts;
-  std::string root;  // the precision that all products are taken to have
+  std::string root;  // the precision assumed for all products
   std::visit(
       [&](const auto& method) {
         if constexpr (!kDecomposes<decltype(method)>) root = enum_name(method.matmul);

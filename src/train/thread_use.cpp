@@ -7,7 +7,7 @@
 namespace dashlm {
 
 void warn_of_crowded_threads(Communicator& communicator, const Device& device) {
-  if (device.kind() != DeviceKind::cpu) return;  // so of all ranks
+  if (device.kind() != DeviceKind::cpu) return;  // the same for all ranks
   const ThreadUse own = own_thread_use();
   const Json mine = {own.node, own.group, own.threads, own.allowed, own.paid_for};
   std::vector<ThreadUse> ranks;

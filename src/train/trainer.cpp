@@ -25,7 +25,7 @@ void create_directory(const std::string& path) {
   if (error) fail_runtime("cannot create directory '{}': {}", path, error.message());
 }
 
-// Ranks may have the same data in different places, which checksums tell.
+// Ranks may have the same data in different places. Checksums compare it.
 Json config_without_data(RunConfig config) {
   config.data.train = config.data.val = {};
   config.data.tokenizer = "";
@@ -120,7 +120,7 @@ void Trainer::begin(RunStart start) {
     require_shared_directory(communicator_, config_.out + "/checkpoints");
   }
   load(folder, start);
-  // A run that is refused until here is left without a word in its log.
+  // A run that was refused before this line has no new line in its log.
   if (!complete_) log_to_file(config_.out + "/log.txt");
   if (!complete_) describe_run();
   if (complete_ || !leads()) return;
@@ -132,7 +132,7 @@ void Trainer::begin(RunStart start) {
       std::make_unique<Progress>(state_.step + 1, config_.train.steps, config_.train.log_every);
 }
 
-// A finished run is compared with the config too: what does not fit it is not complete.
+// A finished run is compared with the config too. If it does not fit, it is not complete.
 void Trainer::load(const std::string& folder, RunStart start) {
   if (!folder.empty()) {
     state_ = restore_checkpoint(folder, engine_, config_, state_.data_fingerprint);
@@ -177,7 +177,7 @@ int Trainer::run() {
 }
 
 int Trainer::train() {
-  if (communicator_.size() == 1) catch_stop_signals();  // ranks do so earlier: run_on_ranks()
+  if (communicator_.size() == 1) catch_stop_signals();  // several ranks: see run_on_ranks()
   BatchLoader loader(train_tokens_, order_, config_.train.batch, state_.position,
                      config_.data.prefetch, communicator_.rank(), communicator_.size());
   watch_.start();
@@ -233,7 +233,8 @@ void Trainer::train_step(BatchLoader& loader) {
   state_.position = batch.next;
   state_.tokens += batch.step_targets;
 
-  // Reading these waits until the device is through with the update; the weights go on travelling.
+  // Reading the times waits until the device is through with the update. The weights go on
+  // travelling.
   const double gather_ms = engine_.take_communication_ms();
   const UpdateTimes update_times = accepted ? engine_.optimizer().times() : UpdateTimes{};
   const double step_ms = timer.milliseconds();
@@ -278,7 +279,7 @@ bool Trainer::accept(double loss, double norm) {
 
 std::optional<double> Trainer::validate(int64_t batches) {
   const int64_t batch = config_.train.batch;
-  const bool all = batches > val_tokens_->size() / batch;  // else the product stays small
+  const bool all = batches > val_tokens_->size() / batch;  // avoids an overflow of the product
   const SequentialBatches validation(*val_tokens_, config_.model.seq_len, engine_.micro_batch(),
                                      all ? 0 : batches * batch, communicator_.rank(),
                                      communicator_.size());
@@ -294,11 +295,11 @@ std::optional<double> Trainer::validate(int64_t batches) {
 }
 
 bool Trainer::validation_due() const {
-  const bool last = state_.step == config_.train.steps;  // which the final validation may follow
+  const bool last = state_.step == config_.train.steps;  // the final validation may follow it
   return val_tokens_ && state_.step > 0 && due(config_.eval.every) && !(last && config_.eval.final);
 }
 
-// One that was done has a line in metrics.jsonl.
+// A validation that was made has a line in metrics.jsonl.
 bool Trainer::validation_missing() {
   if (!validation_due()) return false;
   const bool missing = leads() && metrics_->last_evaluated() < state_.step;
@@ -332,7 +333,7 @@ bool Trainer::finish() {
     spdlog::info("done: {} steps, {} tokens in {:.1f} s{}", state_.step, state_.tokens, seconds,
                  result);
   }
-  diverged_together_ = true;  // if at all
+  diverged_together_ = true;  // should the loss not be finite
   require_finite(loss);
   if (leads()) note_end("finished", "", scored ? mean : std::nullopt);
   return true;

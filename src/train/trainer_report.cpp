@@ -1,4 +1,4 @@
-// What the trainer tells: about the run at its start, about each step, and about its end.
+// The reports of the trainer: about the run at its start, about each step, and about its end.
 #include <algorithm>
 #include <string>
 
@@ -56,7 +56,7 @@ void Trainer::report(const StepMetrics& metrics) {
   progress_->step(metrics);
 }
 
-// Every rank knows about its own blocks only.
+// Every rank knows only its own blocks.
 void Trainer::report_statistics() {
   Json mine = Json::array();
   for (const BlockStatistics& group : engine_.optimizer_statistics()) {
@@ -76,8 +76,8 @@ void Trainer::note_end(const std::string& ended, const std::string& reason,
                                  reason, setting_});
 }
 
-// Where all ranks see the same, the first one writes; where one sees a block of its own fail, the
-// others are about to be ended with it.
+// If all ranks diverge together, the first rank writes. If one rank sees a block of its own fail,
+// it writes, since the others are about to be ended.
 void Trainer::note_divergence(const std::string& reason) {
   if (!leads() && diverged_together_) return;
   const int64_t step = std::min(state_.step + 1, config_.train.steps);

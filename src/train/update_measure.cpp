@@ -27,7 +27,7 @@ UpdateCycle summarised(std::span<const UpdateMeasure> updates) {
   UpdateCycle cycle;
   UpdateMeasure& mean = cycle.mean;
   const double weight = 1.0 / static_cast<double>(updates.size());
-  double possible = 0;  // FLOPs that the machine would have done meanwhile
+  double possible = 0;  // FLOPs of the machine at its peak in the same time
   for (const UpdateMeasure& update : updates) {
     mean.times.pack += weight * update.times.pack;
     mean.times.factors += weight * update.times.factors;
