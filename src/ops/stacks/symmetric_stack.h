@@ -1,4 +1,4 @@
-// Stacks of symmetric matrices as products write and multiply by them.
+// A stack of symmetric matrices, perhaps with a rounded copy for products.
 #pragma once
 
 #include "ops/core/context.h"
@@ -6,24 +6,24 @@
 
 namespace dashlm {
 
-// Matrices and, on a GPU where products take rounded operands, a rounded copy, which whoever writes
-// the matrices writes with them: so each element is rounded once, however many products take it.
-// Elsewhere products round for themselves, as they do where the copy is in another precision than
-// theirs.
+// Matrices, and a rounded copy on a GPU where products take rounded operands. An operation that
+// writes the matrices writes the copy too, so each element is rounded once, however many products
+// take it. Without a copy, or with a copy in another precision, a product rounds its operands
+// itself.
 struct SymmetricStack {
-  Tensor values;   // (S, n, n) f32; of rank 0: there is the copy only
+  Tensor values;   // (S, n, n) f32; of rank 0: only the copy exists
   Tensor rounded;  // (S, n, n or a few more), in a type that holds `precision`; of rank 0: no copy
   MatmulPrecision precision = MatmulPrecision::fp32;
 
   SymmetricStack() = default;
   SymmetricStack(const Tensor& matrices) : values(matrices) {}  // without a copy
 
-  // All in scratch memory, the copy yet to be filled.
+  // All tensors lie in scratch memory. The copy is not filled yet.
   static SymmetricStack take(Context& context, const char* name, const Shape& shape,
                              MatmulPrecision precision);
   static SymmetricStack with_copy(Context& context, const Tensor& values,
                                   MatmulPrecision precision);
-  // For what is only ever multiplied by: without values where there is a copy.
+  // For matrices that are only multiplied by: without values where there is a copy.
   static SymmetricStack take_operand(Context& context, const char* name, const Shape& shape,
                                      MatmulPrecision precision);
   SymmetricStack as_operand() const;
@@ -34,11 +34,12 @@ struct SymmetricStack {
   Shape shape() const { return {any().dim(0), any().dim(1), any().dim(1)}; }
 };
 
-// Fills the copy, if there is one, from the values: after operations that know the values only.
+// Fills the copy, if there is one, from the values. Call it after operations that write the values
+// only.
 void round_values(Context& context, const SymmetricStack& stack);
 
 // Throws unless C = A·B is a product of square matrices of one shape, C is neither A nor B, and A
-// and B are there in `precision` or can be rounded to it.
+// and B exist in `precision` or can be rounded to it.
 void expect_product(const char* operation, const SymmetricStack& c, const SymmetricStack& a,
                     const SymmetricStack& b, MatmulPrecision precision);
 

@@ -1,5 +1,5 @@
-// The methods, one file each. A new one is a file, a line here, a struct in config.h and a case in
-// the factory of inverse_root.cpp.
+// The factories of the methods, one file each. docs/inverse_roots.md, "Adding a method", lists all
+// places of a new one.
 #pragma once
 
 #include <memory>

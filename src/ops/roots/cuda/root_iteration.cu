@@ -7,8 +7,8 @@
 namespace dashlm::cuda {
 namespace {
 
-// Operations here go in up to three steps: the largest magnitude of each block, what becomes of the
-// block, and the elements.
+// An operation has up to three steps: the largest magnitude of each block, the decision about the
+// block, and its elements.
 
 constexpr int32_t kInfinity = 0x7F800000;  // bits; those of NaN are larger
 
@@ -22,7 +22,8 @@ __device__ void raise_to(int32_t* largest, int32_t value) {
   if (threadIdx.x == 0) atomicMax(largest, value);
 }
 
-// largest (S): bits of max |x| of each block, which are zero before. Null state: of all blocks.
+// largest (S): the bits of max |x| of each block; they are zero before. With a null state all
+// blocks take part.
 __global__ void largest_kernel(StackChunks chunks, int32_t* largest, const float* x,
                                const int32_t* state) {
   for (int64_t item = blockIdx.x; item < chunks.count(); item += gridDim.x) {
@@ -57,7 +58,7 @@ __global__ void divide_by_units(StackChunks chunks, float* out, const float* fac
     const float* in = factors + chunk.start;
     float* to = out + chunk.start;
     const bool active = state[chunk.s] == kActive;
-    // 1 / unit may overflow, its root does not: two exact multiplications.
+    // 1 / unit may overflow, its root does not. So there are two exact multiplications.
     const int exponent = -ilogbf(unit[chunk.s]);
     const float half = ldexpf(1.0f, exponent / 2);
     const float other = ldexpf(1.0f, exponent - exponent / 2);
@@ -69,8 +70,8 @@ __global__ void divide_by_units(StackChunks chunks, float* out, const float* fac
 
 // --- newton_correction
 
-// N = a·I + b·M and the bits of max |M - I|, in one pass, which N may be M for: an element is read
-// and written by the same thread.
+// N = a·I + b·M and the bits of max |M - I|, in one pass. N may be M, since the same thread reads
+// and writes an element.
 __global__ void correct(StackChunks chunks, int64_t order, float* n, const float* m, float a,
                         float b, const int32_t* state, int32_t* largest) {
   for (int64_t item = blockIdx.x; item < chunks.count(); item += gridDim.x) {
@@ -147,7 +148,7 @@ __global__ void spectral_root_kernel(int64_t blocks, int64_t n, float* weights, 
     const double most = fmax(fabs(v[0]), fabs(v[n - 1]));  // they ascend
     const double eps = options.relative_ridge ? options.ridge * most * one : options.ridge;
     const double added = options.double_ridge ? eps : 0.0;
-    // With a cut-off the least that counts is positive: there is nothing to shift by.
+    // With a cut-off the least eigenvalue that counts is positive, so no shift is needed.
     const bool cut = options.rank_rtol > 0;
     const double least = cut ? 0.0 : v[0] * one + added;
     double low = HUGE_VAL, high = 0;
@@ -205,7 +206,7 @@ __global__ void scale_roots(StackChunks chunks, float* roots, const float* resul
 
 // --- report_roots
 
-// What report_roots_kernel reads and writes, each (S).
+// The tensors that report_roots_kernel reads and writes, each (S).
 struct ReportArrays {
   int32_t *status, *failures;
   float *scale, *condition;
