@@ -1,7 +1,7 @@
 // Configuration of the block-Shampoo optimizers, `dash` and `shampoo`.
 //
-// Both are one implementation (block_shampoo.h). The type only chooses defaults, so every difference between
-// the two is an option named here:
+// Both are one implementation (block_shampoo.h). The type only chooses defaults, so every
+// difference between the two is an option named here:
 //
 //                              dash               shampoo (Distributed Shampoo)
 //   stacking                   rank               block
