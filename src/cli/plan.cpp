@@ -22,7 +22,7 @@ struct Options {
   bool json = false;
 };
 
-// Lists parameters by the names that patterns of optimizer.lr_scale match.
+// Lists parameters by the names that patterns of optimizer.groups match.
 Json parameters_json(const RunConfig& config, const ParameterLayout& layout) {
   const std::vector<double> scales = lr_multipliers(config.optimizer, layout);
   Json list = Json::array();
