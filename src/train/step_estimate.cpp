@@ -32,7 +32,7 @@ double update_rate(const OptimizerConfig& config, const GpuModel& gpu) {
     }
   };
   const auto* shampoo = config.as<BlockShampooConfig>();
-  return shampoo ? std::visit(rate, shampoo->inverse_root.method) : gpu.fp32;
+  return shampoo ? std::visit(rate, shampoo->inverse_root.method) : 0.3 * gpu.fp32;
 }
 
 }  // namespace

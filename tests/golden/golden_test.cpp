@@ -28,7 +28,8 @@ INSTANTIATE_TEST_SUITE_P(Recordings, GoldenTest,
                                          "dash_cn_f1", "dash_ndb_f1", "dash_cbshv_f1",
                                          "train_adamw", "train_dash_evd", "train_dash_ndb",
                                          "fb_shampoo_f1_a", "fb_shampoo_f3_a",
-                                         "fb_shampoo_momentum_a", "fb_shampoo_tiny_eps_a"));
+                                         "fb_shampoo_momentum_a", "fb_shampoo_tiny_eps_a",
+                                         "ademamix_a", "ademamix_nowarm_a"));
 
 TEST(GoldenTest, NoComparisonOrANaNIsAFailure) {
   EXPECT_FALSE(Replay{}.ok());

@@ -41,6 +41,7 @@ Replay replay_llama_grads(const Recording& recording);
 Replay replay_training(const Recording& recording);
 Replay replay_dash(const Recording& recording);
 Replay replay_shampoo(const Recording& recording);
+Replay replay_ademamix(const Recording& recording);
 Replay replay_roots(const Recording& recording);
 
 }  // namespace dashlm::golden

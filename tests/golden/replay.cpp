@@ -30,6 +30,9 @@ Replay replay_optimizer(const Recording& recording) {
   if (recording.text("code").find("RootInvShampooPreconditionerConfig") != std::string::npos) {
     return replay_shampoo(recording);
   }
+  if (recording.text("code").find("AdEMAMix") != std::string::npos) {
+    return replay_ademamix(recording);
+  }
   fail_input("'{}' is a recording of {}, which cannot be replayed yet", recording.path(),
              recording.text("code"));
 }

@@ -1,24 +1,11 @@
 // fb_shampoo_*: weights after each step of the published Distributed Shampoo, gradients given.
 #include <algorithm>
-#include <cmath>
 
 #include "golden/replay_steps.h"
 #include "support/optimizer_settings.h"
 
 namespace dashlm::golden {
 namespace {
-
-// Every number within a text, in order: "(0.9, 0.95)", "matrices 0.25, vectors 0.5".
-std::vector<double> numbers_in(const std::string& text) {
-  std::vector<double> numbers;
-  for (const char *at = text.c_str(), *end = at + text.size(); at < end;) {
-    char* after = nullptr;
-    const double number = std::strtod(at, &after);
-    if (after > at) numbers.push_back(number);
-    at = std::max<const char*>(after, at + 1);
-  }
-  return numbers;
-}
 
 // The one value of a setting that `shampoo` has no key for.
 void expect_setting(const Recording& recording, const std::string& key, const std::string& value) {
@@ -75,20 +62,6 @@ OptimizerConfig recorded_config(const Recording& recording) {
 Shape published_shape(const Shape& shape, int64_t block) {
   const bool vector = shape.rank() == 1 || shape[0] == 1 || shape[1] == 1;
   return vector || shape.elements() <= block ? Shape{shape.elements()} : shape;
-}
-
-// The largest difference as a share of the largest way that a weight has gone.
-double step_error(const std::vector<float>& got, const std::vector<float>& wanted,
-                  const std::vector<float>& start) {
-  double difference = 0, way = 1e-30;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const auto target = static_cast<double>(wanted[i]);
-    const double error = std::fabs(static_cast<double>(got[i]) - target);
-    if (std::isnan(error)) return error;
-    difference = std::max(difference, error);
-    way = std::max(way, std::fabs(target - static_cast<double>(start[i])));
-  }
-  return difference / way;
 }
 
 // "exact" is the published code in float64, from which our fp32 factors differ by less than the

@@ -1,5 +1,9 @@
 #include "golden/replay_steps.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
 #include "optim/optimizer_config.h"
 
 namespace dashlm::golden {
@@ -50,6 +54,30 @@ void replay_steps(const Recording& recording, const ParameterLayout& layout,
       check(parameter, step, host);
     }
   }
+}
+
+double step_error(const std::vector<float>& got, const std::vector<float>& wanted,
+                  const std::vector<float>& start) {
+  double difference = 0, way = 1e-30;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto target = static_cast<double>(wanted[i]);
+    const double error = std::fabs(static_cast<double>(got[i]) - target);
+    if (std::isnan(error)) return error;
+    difference = std::max(difference, error);
+    way = std::max(way, std::fabs(target - static_cast<double>(start[i])));
+  }
+  return difference / way;
+}
+
+std::vector<double> numbers_in(const std::string& text) {
+  std::vector<double> numbers;
+  for (const char *at = text.c_str(), *end = at + text.size(); at < end;) {
+    char* after = nullptr;
+    const double number = std::strtod(at, &after);
+    if (after > at) numbers.push_back(number);
+    at = std::max<const char*>(after, at + 1);
+  }
+  return numbers;
 }
 
 }  // namespace dashlm::golden

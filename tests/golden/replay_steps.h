@@ -19,4 +19,11 @@ using StepCheck =
 void replay_steps(const Recording& recording, const ParameterLayout& layout,
                   const OptimizerConfig& config, const StepCheck& check);
 
+// The largest difference as a share of the largest way that a weight has gone.
+double step_error(const std::vector<float>& got, const std::vector<float>& wanted,
+                  const std::vector<float>& start);
+
+// Every number within a text, in order: "(0.9, 0.95)", "matrices 0.25, vectors 0.5".
+std::vector<double> numbers_in(const std::string& text);
+
 }  // namespace dashlm::golden

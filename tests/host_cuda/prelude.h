@@ -2,6 +2,9 @@
 // functions, and provides the built-ins of device code. Only what dashlm's kernels use, with the
 // checks that real devices lack: a warp operation ends the process unless the whole warp takes
 // part.
+//
+// This layer is a test and no backend: it checks CUDA sources where there is no GPU, and would be
+// useless to train with. So it lies in tests/, and no file of src/ includes it.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -15,6 +18,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "host_cuda/run.h"
 #include "host_cuda/threads.h"
 
 #undef __global__

@@ -1,14 +1,12 @@
 // Starts kernels and gives them dynamic shared memory. Only this file differs between nvcc and the
-// tests that run CUDA sources on the CPU (tests/host_cuda). Kernels are the same text for both.
+// tests that run CUDA sources on the CPU. Those are compiled with -include
+// tests/host_cuda/prelude.h, which declares namespace host_cuda. Kernels are the same text for
+// both.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "device/cuda/check.h"
-
-#ifndef __CUDACC__
-#include "host_cuda/run.h"
-#endif
 
 namespace dashlm::cuda {
 

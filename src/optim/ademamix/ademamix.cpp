@@ -53,9 +53,10 @@ void Ademamix::update_stack(Context& context, size_t stack, const UpdateStep& st
   const BlockStack& shape = blocks_.stacks()[stack];
   const StackState& state = stacks_[stack];
   const double correction = bias_correction(config_.beta1, step.update);
+  const double decay = shape.vector && !config_.decay_vectors ? 0.0 : config_.weight_decay;
   const BlockUpdate rule{
       .lr = static_cast<float>(step.lr),
-      .weight_decay = static_cast<float>(shape.vector ? 0.0 : config_.weight_decay),
+      .weight_decay = static_cast<float>(decay),
       .grafting = Grafting::adam,
       .graft_eps = static_cast<float>(config_.eps),
       .mean_correction = static_cast<float>(correction),

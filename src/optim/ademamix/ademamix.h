@@ -4,7 +4,7 @@
 // Per element, with g the clipped gradient and t counted from 1:
 //   m₁ ← β₁·m₁ + (1-β₁)·g      m₂ ← β₃(t)·m₂ + (1-β₃(t))·g      v ← β₂·v + (1-β₂)·g²
 //   w ← w·(1 - lr·wd) - lr·(m₁/(1-β₁^t) + α(t)·m₂) / (√(v/(1-β₂^t)) + ε)
-// Weight decay is decoupled and applies to matrices only. State: 12 bytes a parameter.
+// Weight decay is decoupled. State: 12 bytes a parameter.
 #pragma once
 
 #include "device/stopwatch.h"

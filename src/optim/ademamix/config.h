@@ -14,9 +14,11 @@ struct AdemamixConfig {
   double beta2 = 0.999;
   double beta3 = 0.9999;
   double alpha = 5.0;
-  int64_t warmup = 0;
+  int64_t alpha_warmup = 0;  // T_α
+  int64_t beta3_warmup = 0;  // T_β
   double eps = 1e-8;
   double weight_decay = 0.0;
+  bool decay_vectors = false;
   int64_t block_size = 1024;
 
   void describe(Schema& schema);
@@ -25,9 +27,9 @@ struct AdemamixConfig {
   std::vector<std::string> warnings(int64_t steps) const;
   std::unique_ptr<Optimizer> make(OptimizerParts parts) const;
 
-  // α and β₃ at update t, counted from 1; in the paper's equations with T = warmup:
-  //   α(t) = min(t·α/T, α)
-  //   β₃(t) = min(exp(ln β₁·ln β₃ / ((1 - t/T)·ln β₃ + t/T·ln β₁)), β₃)
+  // α and β₃ at update t, counted from 1:
+  //   α(t) = min(t·α/T_α, α)
+  //   β₃(t) = min(exp(ln β₁·ln β₃ / ((1 - t/T_β)·ln β₃ + t/T_β·ln β₁)), β₃)
   // The second makes the half-life of the slow average grow linearly from that of the fast one.
   double alpha_at(int64_t update) const;
   double beta3_at(int64_t update) const;

@@ -22,12 +22,12 @@ struct Reference {
 
   // β₃ and α written out once more, from the half-lives: that of the slow average grows linearly.
   double alpha(double t) const {
-    const auto warmup = static_cast<double>(config.warmup);
+    const auto warmup = static_cast<double>(config.alpha_warmup);
     return warmup > 0 ? config.alpha * std::min(1.0, t / warmup) : config.alpha;
   }
   double beta3(double t) const {
-    if (config.warmup == 0) return config.beta3;
-    const double part = std::min(1.0, t / static_cast<double>(config.warmup));
+    if (config.beta3_warmup == 0) return config.beta3;
+    const double part = std::min(1.0, t / static_cast<double>(config.beta3_warmup));
     const auto half_life = [](double beta) { return std::log(0.5) / std::log(beta); };
     const double now = (1 - part) * half_life(config.beta1) + part * half_life(config.beta3);
     return std::pow(0.5, 1 / now);
@@ -61,7 +61,7 @@ void compare(const AdemamixConfig& settings, int64_t updates) {
     for (size_t p = 0; p < lab.layout().parameters().size(); ++p) {
       const Parameter& parameter = lab.layout().parameters()[p];
       reference.update(t, 0.1, lab.gradient(p), static_cast<size_t>(parameter.offset),
-                       parameter.is_matrix());
+                       parameter.is_matrix() || settings.decay_vectors);
     }
     lab.update(t);
   }
@@ -77,16 +77,17 @@ void compare(const AdemamixConfig& settings, int64_t updates) {
 TEST(Ademamix, FollowsItsFormula) {
   compare({.block_size = 4}, 12);
   compare({.beta3 = 0.99, .alpha = 8, .weight_decay = 0.3, .block_size = 5}, 12);
+  compare({.weight_decay = 0.3, .decay_vectors = true, .block_size = 5}, 3);
   compare({.beta1 = 0, .alpha = 2, .block_size = 4}, 5);
 }
 
 TEST(Ademamix, AlphaAndBetaRiseDuringWarmup) {
-  compare({.beta3 = 0.999, .warmup = 8, .block_size = 4}, 12);
-  const AdemamixConfig config{.warmup = 1000};
+  compare({.beta3 = 0.999, .alpha_warmup = 8, .beta3_warmup = 5, .block_size = 4}, 12);
+  const AdemamixConfig config{.alpha_warmup = 1000, .beta3_warmup = 1000};
   EXPECT_DOUBLE_EQ(config.alpha_at(500), 2.5);
   EXPECT_DOUBLE_EQ(config.alpha_at(2000), 5);
   EXPECT_DOUBLE_EQ(config.beta3_at(1000), config.beta3);
-  EXPECT_NEAR(AdemamixConfig{.warmup = 1000000}.beta3_at(1), config.beta1, 1e-4);
+  EXPECT_NEAR(AdemamixConfig{.beta3_warmup = 1000000}.beta3_at(1), config.beta1, 1e-4);
 }
 
 // With α = 0 the slow average has no say: Adam.
@@ -113,7 +114,7 @@ TEST(Ademamix, ClippingScalesTheGradient) {
 
 TEST(Ademamix, StateContinuesARun) {
   const OptimizerConfig config =
-      optimizer_config(R"({"type": "ademamix", "warmup": 5, "block_size": 4})");
+      optimizer_config(R"({"type": "ademamix", "alpha_warmup": 5, "block_size": 4})");
   StepLab whole(config), second(config);
   whole.run(2);
   for (size_t p = 0; p < whole.layout().parameters().size(); ++p) {
@@ -134,9 +135,10 @@ TEST(Ademamix, StateContinuesARun) {
 }
 
 TEST(Ademamix, WarnsOfAWarmupThatDoesNotEnd) {
-  const OptimizerConfig config = optimizer_config(R"({"type": "ademamix", "warmup": 11})");
+  const OptimizerConfig config =
+      optimizer_config(R"({"type": "ademamix", "alpha_warmup": 11, "beta3_warmup": 11})");
   EXPECT_EQ(config.warnings(11).size(), 0u);
-  EXPECT_EQ(config.warnings(10).size(), 1u);
+  EXPECT_EQ(config.warnings(10).size(), 2u);
 }
 
 }  // namespace
