@@ -138,7 +138,7 @@ def text_of(loss):
 
 
 def version_of(dashlm):
-    """"dashlm 0.1.0 (commit 435a0c1)"; empty of a program that does not say it."""
+    """"dashlm 1.2.3 (commit 1234567)"; empty of a program that does not say it."""
     with contextlib.suppress(OSError):
         answer = subprocess.run([os.fspath(dashlm), "--version"], capture_output=True, text=True,
                                 check=False)

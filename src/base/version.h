@@ -3,6 +3,6 @@
 
 namespace dashlm {
 
-const char* version();  // "0.1.0"
+const char* version();  // such as "1.2.3"; CMakeLists.txt has it
 
 }  // namespace dashlm

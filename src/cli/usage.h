@@ -12,7 +12,7 @@ namespace dashlm {
 // Adds `dashlm help [COMMAND...]`.
 void add_help_command(CLI::App& app);
 
-// "dashlm 0.1.0 (commit 1234567)" and the build's libraries.
+// "dashlm 1.2.3 (commit 1234567)" and the build's libraries.
 std::string version_text();
 
 // Parses the command line and thereby runs the command. Throws a bad_input Error about a wrong

@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "system/cli/run_fixture.h"
 
 namespace dashlm::testing {
@@ -43,6 +45,16 @@ TEST_F(UsageTest, TheVersionNamesWhatItWasBuiltOf) {
                {"dashlm ", "(commit ", "compiler ", "backends ", "cpu", "OpenBLAS",
                 "sentencepiece ", "nlohmann/json "});
   EXPECT_EQ(result.errors, "");
+}
+
+TEST_F(UsageTest, TheChangelogBeginsWithThisVersion) {
+  std::ifstream file(DASHLM_SOURCE_DIR "/CHANGELOG.md");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("## [")) {
+  }
+  const std::string newest = line.substr(0, line.find(']')).erase(0, 4);
+  ASSERT_FALSE(newest.empty());
+  expect_words(dashlm({"--version"}), 0, {"dashlm " + newest + " (commit "});
 }
 
 TEST_F(UsageTest, RangesAreShort) {
