@@ -4,7 +4,8 @@
 #
 #   scripts/preset.sh              the preset: cuda or release
 #   scripts/preset.sh --program    the program that is to run here, built by that preset; where there
-#                                  is none, the other; DASHLM=PATH names one outright
+#                                  is none, the other, or the one that was installed with this
+#                                  script; DASHLM=PATH names one outright
 set -euo pipefail
 
 has_gpu() {
@@ -23,8 +24,10 @@ case "${1:-}" in
   *) echo "preset: unknown option '$1'; see --help" >&2; exit 1 ;;
 esac
 
-build=$(cd "$(dirname "$0")/.." && pwd)/build
-for program in ${DASHLM:+"$DASHLM"} "$build/$preset/dashlm" "$build"/{cuda,release}/dashlm; do
+root=$(cd "$(dirname "$0")/.." && pwd)  # of the sources, or share/dashlm below the prefix
+build=$root/build
+for program in ${DASHLM:+"$DASHLM"} "$build/$preset/dashlm" "$build"/{cuda,release}/dashlm \
+  "$(realpath -m "$root/../../bin/dashlm")"; do
   if [ -x "$program" ]; then
     echo "$program"
     exit 0
