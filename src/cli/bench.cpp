@@ -2,7 +2,6 @@
 // data`: the speed of the loader alone. bench_optimizer.cpp and bench_roots.cpp have the others.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <numeric>
 
@@ -10,6 +9,7 @@
 #include "base/timer.h"
 #include "cli/bench.h"
 #include "cli/commands.h"
+#include "cli/report.h"
 #include "config/config.h"
 #include "dist/launch.h"
 #include "ops/core/peak.h"
@@ -37,17 +37,7 @@ Batch random_batch(const RunConfig& config, const Communicator& communicator) {
   return batch;
 }
 
-void print(const Json& json, bool as_json) {
-  if (as_json) {
-    std::cout << json.dump() << "\n";
-    return;
-  }
-  for (const auto& [key, value] : json.items()) {
-    std::cout << fmt::format("{:<24}{}\n", key, value.dump());
-  }
-}
-
-// The mean, since the median of steps with and without new inverse roots shows one kind only.
+// Of steps with and without new inverse roots, the median shows one kind only.
 double mean(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -94,32 +84,65 @@ std::vector<double> column(const std::vector<StepMeasure>& steps, double StepMea
   return values;
 }
 
-// Tokens count all ranks. Times, GFLOP/s and the peaks beside them are rank 0's.
-Json step_json(const Engine& engine, const std::vector<StepMeasure>& steps,
-               const std::vector<double>& peaks, int64_t step_tokens) {
+// Tokens count all ranks. Times, rates and the peaks beside them are rank 0's.
+struct StepReport {
+  std::string device;
+  int ranks = 1;
+  int64_t parameters = 0;
+  double seconds = 0, mean_seconds = 0, update_seconds = 0;  // a step; the optimizer's part
+  double communication_ms = 0;
+  double tokens_per_s = 0;
+  double rate = 0, peak = 0, share_of_peak = 0;  // FLOP/s
+  double utilisation = 0;                        // 0: unknown
+  ModelPrecision precision = ModelPrecision::fp32;
+  bool decomposes = false;
+};
+
+StepReport step_report(const Engine& engine, const std::vector<StepMeasure>& steps,
+                       const std::vector<double>& peaks, int64_t step_tokens) {
   const std::vector<double> seconds = column(steps, &StepMeasure::seconds);
   const std::vector<double> rates = column(steps, &StepMeasure::rate);
-  const int ranks = engine.communicator().size();
-  const double step = median(seconds), tokens_per_s = static_cast<double>(step_tokens) / step;
-  Json json = {{"ranks", ranks},
-               {"parameters", engine.layout().elements()},
-               {"step_ms", 1e3 * step},
-               {"mean_step_ms", 1e3 * mean(seconds)},
-               {"optimizer_ms", 1e3 * median(column(steps, &StepMeasure::update_seconds))},
-               {"communication_ms", median(column(steps, &StepMeasure::communication_ms))},
-               {"tokens_per_s", tokens_per_s},
-               {"tokens_per_s_per_rank", tokens_per_s / ranks},
-               {"gflops_per_rank", median(rates) / 1e9},
-               {"peak_gflops", median(peaks) / 1e9},
-               {"ratio_to_peak", median(shares_of_peak(rates, peaks))}};
-  if (const double mfu = engine.utilisation(step); mfu > 0) json["mfu"] = mfu;
+  StepReport report;
+  report.ranks = engine.communicator().size();
+  report.parameters = engine.layout().elements();
+  report.seconds = median(seconds);
+  report.mean_seconds = mean(seconds);
+  report.update_seconds = median(column(steps, &StepMeasure::update_seconds));
+  report.communication_ms = median(column(steps, &StepMeasure::communication_ms));
+  report.tokens_per_s = static_cast<double>(step_tokens) / report.seconds;
+  report.rate = median(rates);
+  report.peak = median(peaks);
+  report.share_of_peak = median(shares_of_peak(rates, peaks));
+  report.utilisation = engine.utilisation(report.seconds);
+  return report;
+}
+
+Json json_of(const StepReport& report) {
+  Json json = described_machine(report.device);
+  json.update({{"ranks", report.ranks},
+               {"parameters", report.parameters},
+               {"step_ms", 1e3 * report.seconds},
+               {"mean_step_ms", 1e3 * report.mean_seconds},
+               {"optimizer_ms", 1e3 * report.update_seconds},
+               {"communication_ms", report.communication_ms},
+               {"tokens_per_s", report.tokens_per_s},
+               {"tokens_per_s_per_rank", report.tokens_per_s / report.ranks},
+               {"gflops_per_rank", report.rate / 1e9},
+               {"peak_gflops", report.peak / 1e9},
+               {"ratio_to_peak", report.share_of_peak}});
+  if (report.utilisation > 0) json["mfu"] = report.utilisation;
+  json["peak_precision"] = enum_name(report.precision);
+  if (report.decomposes) json["flops"] = "with 4n^3 for a decomposition, by convention";
   return json;
+}
+
+std::string text_of(const StepReport& report) {
+  return lines_of(json_of(report));
 }
 
 int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) {
   const RunConfig config = options.config.load(/*log_warnings=*/communicator.rank() == 0);
-  const auto device =
-      open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
+  const auto device = open_device(config, communicator.local_place());
   const auto ranks = for_device(communicator, *device);
   warn_of_crowded_threads(*ranks, *device);
   Engine engine(*device, config, *ranks);
@@ -135,18 +158,32 @@ int bench_step_on_rank(const BenchOptions& options, Communicator& communicator) 
     peaks.push_back(measure_matmul_peak(*device, peak_precision(config), 2));
   }
   if (communicator.rank() > 0) return 0;
-  Json result = described_machine(device->description());
-  result.update(step_json(engine, steps, peaks, batch.step_targets));
-  result["peak_precision"] = enum_name(config.train.precision);
-  if (decomposes(config.optimizer))
-    result["flops"] = "with 4n^3 for a decomposition, by convention";
-  print(result, options.json);
+  StepReport report = step_report(engine, steps, peaks, batch.step_targets);
+  report.device = device->description();
+  report.precision = config.train.precision;
+  report.decomposes = decomposes(config.optimizer);
+  print_report(report, options.json);
   return 0;
 }
 
 void bench_step(const BenchOptions& options) {
   run_on_ranks(
       [&](Communicator& communicator) { return bench_step_on_rank(options, communicator); });
+}
+
+struct LoaderReport {
+  int64_t batches = 0, tokens = 0;
+  double seconds = 0;
+};
+
+Json json_of(const LoaderReport& report) {
+  return {{"batches", report.batches},
+          {"tokens", report.tokens},
+          {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds}};
+}
+
+std::string text_of(const LoaderReport& report) {
+  return lines_of(json_of(report));
 }
 
 void bench_data(const BenchOptions& options) {
@@ -157,14 +194,10 @@ void bench_data(const BenchOptions& options) {
   BatchLoader loader(stream, order, config.train.batch, {}, config.data.prefetch);
   loader.next();
   const Timer timer;
-  int64_t tokens = 0;
-  for (int64_t i = 0; i < options.steps; ++i) {
-    tokens += static_cast<int64_t>(loader.next().tokens.size());
-  }
-  print({{"batches", options.steps},
-         {"tokens", tokens},
-         {"tokens_per_s", static_cast<double>(tokens) / timer.seconds()}},
-        options.json);
+  LoaderReport report{.batches = options.steps};
+  for (int64_t i = 0; i < options.steps; ++i) report.tokens += std::ssize(loader.next().tokens);
+  report.seconds = timer.seconds();
+  print_report(report, options.json);
 }
 
 void add_bench(CLI::App& bench, const char* name, const char* help, int64_t steps,
@@ -177,7 +210,7 @@ void add_bench(CLI::App& bench, const char* name, const char* help, int64_t step
   command->add_option("--steps", options->steps, steps_help)
       ->check(at_least(1))
       ->capture_default_str();
-  command->add_flag("--json", options->json, json_help);
+  add_json_option(*command, options->json, json_help);
   command->callback([options, run, command] {
     if (command->get_name() == "data") require_one_process("bench data");
     run(*options);
@@ -197,7 +230,7 @@ bool decomposes(const OptimizerConfig& config) {
 }
 
 Json described_machine(const std::string& device) {
-  return {{"device", device}, {"cpu_kernels", cpu_kernels_json()}};
+  return {{"device", device}, {"cpu_kernels", json_of(cpu_kernels())}};
 }
 
 void add_bench_command(CLI::App& app) {

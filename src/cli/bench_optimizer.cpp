@@ -1,10 +1,11 @@
 // `dashlm bench optimizer`: one update by phase, for each way of stacking blocks, beside the
 // machine's own peak.
 #include <algorithm>
-#include <iostream>
+#include <optional>
 
 #include "base/random.h"
 #include "cli/bench.h"
+#include "cli/report.h"
 #include "config/config.h"
 #include "dist/launch.h"
 #include "ops/core/cpu_kernels.h"
@@ -86,53 +87,71 @@ UpdateCycle measured_cycle(Device& device, Communicator& ranks, const RunConfig&
   return median_cycle(of_slowest_ranks(ranks, own), dash.frequency);
 }
 
-Json line_of(const RunConfig& config, const UpdateCycle& cycle) {
-  const UpdateMeasure& mean = cycle.mean;
-  const BlockShampooConfig& dash = shampoo_of(config.optimizer);
-  const bool counted = !decomposes(config.optimizer);
-  return {{"stacking", enum_name(dash.stacking)},
-          {"frequency", dash.frequency},
-          {"total_ms", mean.times.total()},
-          {"peak_ms", cycle.peak_ms},
-          {"pack_ms", mean.times.pack},
-          {"factors_ms", mean.times.factors},
-          {"roots_ms", mean.times.roots},
-          {"update_ms", mean.times.update},
-          {"gflops", counted ? Json(mean.flops / mean.times.total() / 1e6) : Json()},
-          {"peak_gflops", counted ? Json(mean.machine / 1e9) : Json()},
-          {"peak_precision", counted ? Json(enum_name(peak_precision(dash))) : Json()},
-          {"ratio_to_peak", counted ? Json(mean.share()) : Json()}};
-}
-
 // --- Output
 
-void print_machine(const Device& device, int ranks, bool json) {
-  if (json) {
-    Json machine = described_machine(device.description());
-    machine["ranks"] = ranks;
-    std::cout << machine.dump() << "\n";
-    return;
-  }
-  const std::string slowest = ranks > 1 ? fmt::format("; the slowest of {} ranks", ranks) : "";
-  std::cout << fmt::format("{}; {}{}\n", device.description(), cpu_kernels().text(), slowest);
+// The machine and the ranks that the lines below are about.
+struct UpdateHead {
+  std::string device;
+  int ranks = 1;
+  int64_t frequency = 1;
+};
+
+struct UpdateLine {
+  Stacking stacking = Stacking::block;
+  int64_t frequency = 1;
+  UpdateCycle cycle;
+  std::optional<MatmulPrecision> peak_precision;  // none where no rate can be counted
+
+  // GFLOP/s
+  double rate() const { return cycle.mean.flops / cycle.mean.times.total() / 1e6; }
+};
+
+Json json_of(const UpdateHead& head) {
+  Json json = described_machine(head.device);
+  json["ranks"] = head.ranks;
+  return json;
+}
+
+Json json_of(const UpdateLine& line) {
+  const UpdateTimes& times = line.cycle.mean.times;
+  const bool counted = line.peak_precision.has_value();
+  return {{"stacking", enum_name(line.stacking)},
+          {"frequency", line.frequency},
+          {"total_ms", times.total()},
+          {"peak_ms", line.cycle.peak_ms},
+          {"pack_ms", times.pack},
+          {"factors_ms", times.factors},
+          {"roots_ms", times.roots},
+          {"update_ms", times.update},
+          {"gflops", counted ? Json(line.rate()) : Json()},
+          {"peak_gflops", counted ? Json(line.cycle.mean.machine / 1e9) : Json()},
+          {"peak_precision", counted ? Json(enum_name(*line.peak_precision)) : Json()},
+          {"ratio_to_peak", counted ? Json(line.cycle.mean.share()) : Json()}};
 }
 
 constexpr const char* kRow = "{:<8}{:>10}{:>10}{:>8}{:>10}{:>10}{:>10}{:>10}{:>10}\n";
 
-void print_head(int64_t frequency) {
-  const std::string mean = frequency > 1 ? fmt::format("of {} ms", frequency) : "total ms";
-  std::cout << fmt::format(kRow, "stacking", mean, "peak ms", "pack", "factors", "roots", "update",
-                           "GFLOP/s", "of peak");
+std::string text_of(const UpdateHead& head) {
+  const std::string slowest =
+      head.ranks > 1 ? fmt::format("; the slowest of {} ranks", head.ranks) : "";
+  const std::string mean =
+      head.frequency > 1 ? fmt::format("of {} ms", head.frequency) : "total ms";
+  return fmt::format("{}; {}{}\n", head.device, cpu_kernels().text(), slowest) +
+         fmt::format(kRow, "stacking", mean, "peak ms", "pack", "factors", "roots", "update",
+                     "GFLOP/s", "of peak");
 }
 
-void print_line(const Json& line) {
-  const auto number = [&](const char* key, int digits) {
-    return line[key].is_null() ? "-" : fmt::format("{:.{}f}", line[key].get<double>(), digits);
+std::string text_of(const UpdateLine& line) {
+  const auto number = [](double value, int digits) {
+    return fmt::format("{:.{}f}", value, digits);
   };
-  std::cout << fmt::format(kRow, line["stacking"].get<std::string>(), number("total_ms", 1),
-                           number("peak_ms", 1), number("pack_ms", 1), number("factors_ms", 1),
-                           number("roots_ms", 1), number("update_ms", 1), number("gflops", 1),
-                           number("ratio_to_peak", 2));
+  const UpdateTimes& times = line.cycle.mean.times;
+  const bool counted = line.peak_precision.has_value();
+  return fmt::format(kRow, enum_name(line.stacking), number(times.total(), 1),
+                     number(line.cycle.peak_ms, 1), number(times.pack, 1), number(times.factors, 1),
+                     number(times.roots, 1), number(times.update, 1),
+                     counted ? number(line.rate(), 1) : "-",
+                     counted ? number(line.cycle.mean.share(), 2) : "-");
 }
 
 int bench_optimizer_on_rank(const BenchOptions& options, Communicator& communicator) {
@@ -141,21 +160,20 @@ int bench_optimizer_on_rank(const BenchOptions& options, Communicator& communica
   require(config.optimizer.as<BlockShampooConfig>(),
           "{}: optimizer.type is \"{}\", which has no phases; use `dashlm bench step`",
           options.config.path, config.optimizer.type());
-  const auto device =
-      open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
+  const auto device = open_device(config, communicator.local_place());
   const auto ranks = for_device(communicator, *device);
   warn_of_crowded_threads(*ranks, *device);
-  if (speaks) print_machine(*device, ranks->size(), options.json);
-  if (speaks && !options.json) print_head(shampoo_of(config.optimizer).frequency);
+  const int64_t frequency = shampoo_of(config.optimizer).frequency;
+  const UpdateHead head{device->description(), ranks->size(), frequency};
+  if (speaks) print_report(head, options.json);
   for (const auto& [stacking, name] : EnumNames<Stacking>::names) {
     set_stacking(config.optimizer, stacking);
-    const Json line = line_of(config, measured_cycle(*device, *ranks, config, options.steps));
-    if (!speaks) continue;
-    if (options.json) {
-      std::cout << line.dump() << std::endl;
-    } else {
-      print_line(line);
+    UpdateLine line{
+        stacking, frequency, measured_cycle(*device, *ranks, config, options.steps), {}};
+    if (!decomposes(config.optimizer)) {
+      line.peak_precision = peak_precision(shampoo_of(config.optimizer));
     }
+    if (speaks) print_report(line, options.json);
   }
   return 0;
 }

@@ -1,6 +1,5 @@
-#include "cli/bench.h"
-#include "dist/launch.h"
-
+// `dashlm bench roots`: the speed of the inverse roots, or (--trace) how their iterations move
+// eigenvalues. bench_factors.cpp has --from.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -9,7 +8,10 @@
 
 #include "base/random.h"
 #include "base/timer.h"
+#include "cli/bench.h"
+#include "cli/report.h"
 #include "config/config.h"
+#include "dist/launch.h"
 #include "ops/core/peak.h"
 #include "optim/inverse_root/root_trial.h"
 
@@ -22,7 +24,7 @@ struct Options {
   int64_t blocks = 0;
   double exponent = 0.25;
   int64_t repeats = 7;
-  int threads = 0;
+  DeviceOptions device;
   bool trace = false;
   std::string from;
   double floor = 1e-5;  // the default of EVD's rank_rtol
@@ -71,34 +73,62 @@ InverseRootConfig without_early_exit(InverseRootConfig config) {
   return config;
 }
 
-Json time_method(Device& device, const Options& options, const std::string& text, int64_t n) {
+// One method at one size.
+struct RootSpeed {
+  std::string method;  // as it was typed
+  double exponent = 0;
+  int64_t n = 0, blocks = 0;
+  double seconds = 0;  // of the whole stack
+  double flops = 0;    // of the whole stack
+  double peak = 0;     // FLOP/s of a large product at the same time
+  int64_t failed = 0;
+
+  double ms_per_block() const { return 1e3 * seconds / static_cast<double>(blocks); }
+  double rate() const { return flops / seconds; }
+  // How many products of two matrices of order n a root is.
+  double products() const { return flops / static_cast<double>(2 * n * n * n * blocks); }
+};
+
+RootSpeed time_method(Device& device, const Options& options, const std::string& text, int64_t n) {
   const InverseRootConfig config = without_early_exit(method_config(method_json(text)));
   const int64_t blocks =
       options.blocks > 0 ? options.blocks : std::max<int64_t>(4, 32 * 128 * 128 / (n * n));
   RootTrial bench(device, config, options.exponent, {blocks, n, n});
   bench.set_factors(gradient_factors(blocks, n));
   run(bench, device);  // warm-up
-  double best = 1e30, peak = 0, flops = 0;
+  RootSpeed speed{text, options.exponent, n, blocks, /*seconds=*/1e30};
   for (int64_t i = 0; i < options.repeats; ++i) {
-    // Methods and peak alternate, since the speed of a shared machine drifts.
-    peak = std::max(peak, measure_matmul_peak(device, MatmulPrecision::fp32, 1));
+    // In turn, since the speed of a shared machine drifts.
+    speed.peak = std::max(speed.peak, measure_matmul_peak(device, MatmulPrecision::fp32, 1));
     const Timer timer;
-    flops = run(bench, device);
-    best = std::min(best, timer.seconds());
+    speed.flops = run(bench, device);
+    speed.seconds = std::min(speed.seconds, timer.seconds());
   }
-  return {{"method", text},
-          {"exponent", options.exponent},
-          {"n", n},
-          {"blocks", blocks},
-          {"ms", 1e3 * best},
-          {"ms_per_block", 1e3 * best / static_cast<double>(blocks)},
-          {"gflops", flops / best / 1e9},
-          {"sgemm_peak_gflops", peak / 1e9},
-          {"ratio_to_peak", flops / best / peak},
-          {"products", flops / static_cast<double>(2 * n * n * n * blocks)},
-          {"failed", bench.failures()}};
+  speed.failed = bench.failures();
+  return speed;
 }
 
+Json json_of(const RootSpeed& speed) {
+  return {{"method", speed.method},
+          {"exponent", speed.exponent},
+          {"n", speed.n},
+          {"blocks", speed.blocks},
+          {"ms", 1e3 * speed.seconds},
+          {"ms_per_block", speed.ms_per_block()},
+          {"gflops", speed.rate() / 1e9},
+          {"sgemm_peak_gflops", speed.peak / 1e9},
+          {"ratio_to_peak", speed.rate() / speed.peak},
+          {"products", speed.products()},
+          {"failed", speed.failed}};
+}
+
+std::string text_of(const RootSpeed& speed) {
+  return fmt::format("{:>6}{:>8}{:>12.3f}{:>10.1f}{:>10.1f}{:>10.1f}{:>8.2f}  {}\n", speed.n,
+                     speed.blocks, speed.ms_per_block(), speed.products(), speed.rate() / 1e9,
+                     speed.peak / 1e9, speed.rate() / speed.peak, speed.method);
+}
+
+// For people, a line as soon as it is known.
 void bench_speed(Device& device, const Options& options) {
   Json rows = Json::array();
   if (!options.json) {
@@ -108,14 +138,9 @@ void bench_speed(Device& device, const Options& options) {
   }
   for (const int64_t n : options.sizes) {
     for (const std::string& method : options.methods) {
-      const Json row = time_method(device, options, method, n);
-      rows.push_back(row);
-      if (options.json) continue;
-      std::cout << fmt::format("{:>6}{:>8}{:>12.3f}{:>10.1f}{:>10.1f}{:>10.1f}{:>8.2f}  {}\n", n,
-                               row["blocks"].get<int64_t>(), row["ms_per_block"].get<double>(),
-                               row["products"].get<double>(), row["gflops"].get<double>(),
-                               row["sgemm_peak_gflops"].get<double>(),
-                               row["ratio_to_peak"].get<double>(), method);
+      const RootSpeed speed = time_method(device, options, method, n);
+      rows.push_back(json_of(speed));
+      if (!options.json) std::cout << text_of(speed);
     }
   }
   if (options.json) std::cout << Json{{"device", device.description()}, {"roots", rows}} << "\n";
@@ -149,60 +174,78 @@ InverseRootConfig with_steps(Method method, ScalingType scaling, int64_t steps) 
   return {method};
 }
 
-// ratio[i][k]: λ_i^e times the eigenvalue of the root after k + 1 steps, 1 when exact.
+struct RootTrace {
+  std::string method;
+  ScalingType scaling = ScalingType::frobenius;
+  double exponent = 0;
+  double scale = 0;  // in units of lambda_max
+  // ratios[i][k]: λ_i^e times the eigenvalue of the root after k + 1 steps, 1 when exact.
+  std::vector<std::vector<double>> ratios;
+};
+
 template <class Method>
-Json trace(Device& device, double exponent, ScalingType scaling) {
-  Json ratios = Json::array();
-  for (int64_t i = 0; i < kTraced; ++i) ratios.push_back(Json::array());
-  double scale = 0;
+RootTrace trace(Device& device, double exponent, ScalingType scaling) {
+  RootTrace trace{type_of({Method{}}), scaling, exponent, 0, {}};
+  trace.ratios.resize(kTraced);
   for (int64_t steps = 1; steps <= kTraceSteps; ++steps) {
     const InverseRootConfig config = with_steps(Method{}, scaling, steps);
     RootTrial bench(device, config, exponent, {1, kTraceSize, kTraceSize});
     bench.set_factors(traced_matrix());
     run(bench, device);
     const std::vector<float> roots = bench.roots();
-    scale = bench.reports().front().scale;
+    trace.scale = bench.reports().front().scale;
     for (int64_t i = 0; i < kTraced; ++i) {
       const double root = roots[static_cast<size_t>(i * (kTraceSize + 1))];
-      ratios[static_cast<size_t>(i)].push_back(root * std::pow(traced_eigenvalue(i), exponent));
+      trace.ratios[static_cast<size_t>(i)].push_back(root *
+                                                     std::pow(traced_eigenvalue(i), exponent));
     }
   }
-  return {{"method", type_of({Method{}})},
-          {"scaling", enum_name(scaling)},
-          {"exponent", exponent},
-          {"scale", scale},
-          {"ratio", ratios}};
+  return trace;
 }
 
-void print_trace(const Json& trace) {
-  std::cout << fmt::format("\n{}, {}: s = {:.3g}·lambda_max, exponent {}\n",
-                           trace["method"].get<std::string>(), trace["scaling"].get<std::string>(),
-                           trace["scale"].get<double>(), trace["exponent"].get<double>());
-  std::cout << fmt::format("{:>10}", "step");
-  for (int64_t k = 1; k <= kTraceSteps; ++k) std::cout << fmt::format("{:>8}", k);
-  std::cout << "\n";
-  for (int64_t i = 0; i < kTraced; ++i) {
-    std::cout << fmt::format("{:>10.0e}", traced_eigenvalue(i));
-    for (const Json& ratio : trace["ratio"][static_cast<size_t>(i)]) {
-      std::cout << fmt::format("{:>8.4f}", ratio.get<double>());
-    }
-    std::cout << "\n";
+Json json_of(const std::vector<RootTrace>& traces) {
+  Json list = Json::array();
+  for (const RootTrace& trace : traces) {
+    list.push_back({{"method", trace.method},
+                    {"scaling", enum_name(trace.scaling)},
+                    {"exponent", trace.exponent},
+                    {"scale", trace.scale},
+                    {"ratio", trace.ratios}});
   }
+  return {{"traces", list}};
+}
+
+std::string text_of(const RootTrace& trace) {
+  std::string text =
+      fmt::format("\n{}, {}: s = {:.3g}·lambda_max, exponent {}\n{:>10}", trace.method,
+                  enum_name(trace.scaling), trace.scale, trace.exponent, "step");
+  for (int64_t k = 1; k <= kTraceSteps; ++k) text += fmt::format("{:>8}", k);
+  text += "\n";
+  for (int64_t i = 0; i < kTraced; ++i) {
+    text += fmt::format("{:>10.0e}", traced_eigenvalue(i));
+    for (const double ratio : trace.ratios[static_cast<size_t>(i)]) {
+      text += fmt::format("{:>8.4f}", ratio);
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+std::string text_of(const std::vector<RootTrace>& traces) {
+  std::string text =
+      "lambda^e times the root's eigenvalue, for lambda / lambda_max in the first column; 1 is "
+      "exact.\n";
+  for (const RootTrace& trace : traces) text += text_of(trace);
+  return text;
 }
 
 void bench_trace(Device& device, const Options& options) {
-  Json traces = Json::array();
+  std::vector<RootTrace> traces;
   for (const auto scaling : {ScalingType::frobenius, ScalingType::power_iteration}) {
     traces.push_back(trace<CoupledNewtonConfig>(device, options.exponent, scaling));
     traces.push_back(trace<NewtonDbConfig>(device, options.exponent, scaling));
   }
-  if (options.json) {
-    std::cout << Json{{"traces", traces}} << "\n";
-    return;
-  }
-  std::cout << "lambda^e times the root's eigenvalue, for lambda / lambda_max in the first column; "
-               "1 is exact.\n";
-  for (const Json& one : traces) print_trace(one);
+  print_report(traces, options.json);
 }
 
 void run_bench(Device& device, const Options& options, bool exponent_given) {
@@ -256,9 +299,7 @@ void add_bench_roots(CLI::App& bench) {
       command->add_option("--repeats", options->repeats, "runs, of which the fastest counts")
           ->check(at_least(1))
           ->capture_default_str();
-  command->add_option("--threads", options->threads, "0: one per processor")
-      ->check(at_least(0))
-      ->capture_default_str();
+  add_device_options(*command, options->device);
   CLI::Option* trace =
       command->add_flag("--trace", options->trace,
                         "how eigenvalues move, step by step, under coupled_newton and newton_db");
@@ -277,10 +318,10 @@ void add_bench_roots(CLI::App& bench) {
       ->check(CLI::Range(0.0, 0.5))
       ->capture_default_str()
       ->needs(from);
-  command->add_flag("--json", options->json, "as one line of JSON");
+  add_json_option(*command, options->json, "as one line of JSON");
   command->callback([options, exponent] {
     require_one_process("bench roots");
-    const auto device = open_device("auto", options->threads);
+    const auto device = options->device.open();
     run_bench(*device, *options, exponent->count() > 0);
   });
 }

@@ -2,8 +2,6 @@
 // The parser runs the command at its end. A command that fails throws a dashlm::Error.
 #pragma once
 
-#include "config/config.h"
-
 namespace CLI {
 class App;
 }
@@ -21,8 +19,5 @@ void add_config_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_tokenize_command(CLI::App& app);
 void add_bench_command(CLI::App& app);  // has subcommands: step, optimizer, roots, data
-
-// {"products": "avx512", "openblas": "OpenBLAS 0.3.21 SkylakeX"[, "warning": …]}
-Json cpu_kernels_json();
 
 }  // namespace dashlm

@@ -2,29 +2,31 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 #include <memory>
+#include <vector>
 
 #include "cli/commands.h"
-#include "config/config.h"
+#include "cli/options.h"
+#include "cli/report.h"
 #include "device/device.h"
 #include "device/gpu_models.h"
-#include "ops/core/cpu_kernels.h"
 
 namespace dashlm {
-
-Json cpu_kernels_json() {
-  const CpuKernels kernels = cpu_kernels();
-  Json json = {{"products", kernels.products}, {"openblas", kernels.openblas}};
-  if (!kernels.warning.empty()) json["warning"] = kernels.warning;
-  return json;
-}
-
 namespace {
 
-Json gpu_json(const DeviceInfo& gpu) {
+struct MachineReport {
+  std::string cpu = open_device("cpu")->description();
+  CpuKernels kernels = cpu_kernels();
+  std::vector<DeviceInfo> gpus = list_gpus();
+};
+
+std::string compute_capability(const DeviceInfo& gpu) {
+  return fmt::format("{}.{}", gpu.major, gpu.minor);
+}
+
+Json json_of(const DeviceInfo& gpu) {
   Json json = {{"name", gpu.name},
-               {"compute_capability", fmt::format("{}.{}", gpu.major, gpu.minor)},
+               {"compute_capability", compute_capability(gpu)},
                {"bytes", gpu.memory},
                {"dense_peak_tflops", nullptr}};
   if (const GpuModel* model = gpu_model_of(gpu.name)) {
@@ -34,24 +36,32 @@ Json gpu_json(const DeviceInfo& gpu) {
   return json;
 }
 
-void print(const Json& json) {
-  const CpuKernels kernels = cpu_kernels();
-  std::cout << fmt::format("cpu   {}\n      {}\n", json["cpu"].get<std::string>(), kernels.text());
-  if (!kernels.warning.empty()) std::cout << fmt::format("      warning: {}\n", kernels.warning);
-  if (json["gpus"].empty()) std::cout << "no GPU answers (or this build has no CUDA backend)\n";
-  size_t index = 0;
-  for (const Json& gpu : json["gpus"]) {
-    std::string peak = "dense peaks unknown";
-    if (const Json& rates = gpu["dense_peak_tflops"]; !rates.is_null()) {
-      peak = fmt::format("dense peaks bf16 {:.0f}, tf32 {:.0f}, fp32 {:.1f} TFLOP/s",
-                         rates["bf16"].get<double>(), rates["tf32"].get<double>(),
-                         rates["fp32"].get<double>());
-    }
-    std::cout << fmt::format("gpu {} {}, compute capability {}, {:.0f} GiB, {}\n", index++,
-                             gpu["name"].get<std::string>(),
-                             gpu["compute_capability"].get<std::string>(),
-                             gpu["bytes"].get<double>() / (1 << 30), peak);
+std::string text_of(const DeviceInfo& gpu) {
+  const GpuModel* model = gpu_model_of(gpu.name);
+  const std::string peak =
+      model ? fmt::format("dense peaks bf16 {:.0f}, tf32 {:.0f}, fp32 {:.1f} TFLOP/s",
+                          model->bf16 / 1e12, model->tf32 / 1e12, model->fp32 / 1e12)
+            : "dense peaks unknown";
+  return fmt::format("{}, compute capability {}, {:.0f} GiB, {}", gpu.name, compute_capability(gpu),
+                     static_cast<double>(gpu.memory) / (1 << 30), peak);
+}
+
+Json json_of(const MachineReport& machine) {
+  Json json = {
+      {"cpu", machine.cpu}, {"cpu_kernels", json_of(machine.kernels)}, {"gpus", Json::array()}};
+  for (const DeviceInfo& gpu : machine.gpus) json["gpus"].push_back(json_of(gpu));
+  return json;
+}
+
+std::string text_of(const MachineReport& machine) {
+  const CpuKernels& kernels = machine.kernels;
+  std::string text = fmt::format("cpu   {}\n      {}\n", machine.cpu, kernels.text());
+  if (!kernels.warning.empty()) text += fmt::format("      warning: {}\n", kernels.warning);
+  if (machine.gpus.empty()) text += "no GPU answers (or this build has no CUDA backend)\n";
+  for (size_t i = 0; i < machine.gpus.size(); ++i) {
+    text += fmt::format("gpu {} {}\n", i, text_of(machine.gpus[i]));
   }
+  return text;
 }
 
 }  // namespace
@@ -59,18 +69,8 @@ void print(const Json& json) {
 void add_devices_command(CLI::App& app) {
   auto as_json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("devices", "what there is to run on");
-  command->add_flag("--json", *as_json, "as JSON");
-  command->callback([as_json] {
-    Json json = {{"cpu", open_device("cpu")->description()},
-                 {"cpu_kernels", cpu_kernels_json()},
-                 {"gpus", Json::array()}};
-    for (const DeviceInfo& gpu : list_gpus()) json["gpus"].push_back(gpu_json(gpu));
-    if (*as_json) {
-      std::cout << json.dump(2) << "\n";
-    } else {
-      print(json);
-    }
-  });
+  add_json_option(*command, *as_json);
+  command->callback([as_json] { print_report(MachineReport{}, *as_json, /*indent=*/2); });
 }
 
 }  // namespace dashlm

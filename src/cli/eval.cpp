@@ -2,12 +2,12 @@
 // rounded ones, and the outliers of its activations.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <iostream>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/eval_report.h"
 #include "cli/options.h"
+#include "cli/report.h"
 #include "config/config.h"
 #include "dist/launch.h"
 #include "train/agreement.h"
@@ -23,8 +23,7 @@ struct Options {
   std::string path;
   std::vector<std::string> data;
   int64_t batch = 0;
-  std::string device = "auto";
-  int threads = 0;
+  DeviceOptions device;
   bool json = false;
   bool outliers = false;
   std::string quantize, group;  // as typed; empty: not given
@@ -104,7 +103,7 @@ int evaluate(const Options& options, Communicator& communicator) {
   const int64_t batch =
       std::min(windows, options.batch > 0 ? options.batch : config.train.micro_batch);
 
-  const auto device = open_device(options.device, options.threads, communicator.local_place());
+  const auto device = options.device.open(communicator.local_place());
   warn_of_crowded_threads(communicator, *device);
   InferenceModel model(*device, config, folder, batch);
   EvalReport report;
@@ -113,7 +112,7 @@ int evaluate(const Options& options, Communicator& communicator) {
     return 128 + stop_signal_of_ranks(communicator);
   }
   if (communicator.rank() > 0) return 0;
-  std::cout << (options.json ? eval_json(report).dump() + "\n" : eval_text(report));
+  print_report(report, options.json);
   return 0;
 }
 
@@ -151,14 +150,13 @@ void add_eval_command(CLI::App& app, int& exit_code) {
   add_paths(*command, "--data", options->data, "token files; default: data.val of the run");
   command->add_option("--batch", options->batch, "sequences at once; default: train.micro_batch")
       ->check(at_least(1));
-  command->add_option("--device", options->device, "auto, cpu or cuda");
-  command->add_option("--threads", options->threads, "CPU threads; 0: all")->check(at_least(0));
+  add_device_options(*command, options->device);
   command->add_flag("--outliers", options->outliers,
                     fmt::format("also kurtosis, max/rms and values beyond 6 sigma of activations "
                                 "in each layer, over the first {} sequences",
                                 kOutlierSequences));
   add_quantization(*command, *options);
-  command->add_flag("--json", options->json, "as JSON; docs/eval.md has the keys");
+  add_json_option(*command, options->json, "as JSON; docs/eval.md has the keys");
   command->callback([options, &exit_code] {
     exit_code =
         run_on_ranks([&](Communicator& communicator) { return evaluate(*options, communicator); });

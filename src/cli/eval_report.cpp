@@ -89,7 +89,7 @@ std::string text_of(const OutlierReport& report) {
 
 }  // namespace
 
-Json eval_json(const EvalReport& report) {
+Json json_of(const EvalReport& report) {
   Json json = {{"checkpoint", report.checkpoint},
                {"val_loss", report.loss.mean()},
                {"val_ppl", perplexity(report.loss)},
@@ -99,7 +99,7 @@ Json eval_json(const EvalReport& report) {
   return json;
 }
 
-std::string eval_text(const EvalReport& report) {
+std::string text_of(const EvalReport& report) {
   std::string text =
       fmt::format("{}: loss {:.4f}, perplexity {} over {} tokens\n", report.checkpoint,
                   report.loss.mean(), perplexity_text(report.loss.mean()), report.loss.targets);

@@ -24,7 +24,7 @@ struct EvalReport {
 };
 
 // docs/eval.md has the keys. Numbers that are not finite are null.
-Json eval_json(const EvalReport& report);
-std::string eval_text(const EvalReport& report);
+Json json_of(const EvalReport& report);
+std::string text_of(const EvalReport& report);
 
 }  // namespace dashlm

@@ -22,8 +22,7 @@ struct Options {
   std::string path, prompt, tokenizer;
   int64_t tokens = 200;
   SamplingConfig sampling;
-  std::string device = "auto";
-  int threads = 0;
+  DeviceOptions device;
 };
 
 Tokenizer open_tokenizer(const Options& options, const RunConfig& config,
@@ -98,7 +97,7 @@ void generate(const Options& options) {
   const std::string folder = find_checkpoint(options.path);
   const RunConfig config = read_checkpoint_config(folder);
   const Tokenizer tokenizer = open_tokenizer(options, config, folder);
-  const auto device = open_device(options.device, options.threads);
+  const auto device = options.device.open();
   InferenceModel model(*device, config, folder, 1);
 
   std::vector<int32_t> text;
@@ -137,8 +136,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("--seed", options->sampling.seed, "of the choices")->capture_default_str();
   add_path(*command, "--tokenizer", options->tokenizer,
            "SentencePiece model; default: that of the run, which keeps a copy of data.tokenizer");
-  command->add_option("--device", options->device, "auto, cpu or cuda");
-  command->add_option("--threads", options->threads, "CPU threads; 0: all")->check(at_least(0));
+  add_device_options(*command, options->device);
   command->callback([options] { generate(*options); });
 }
 

@@ -47,6 +47,23 @@ CLI::Option* add_config_options(CLI::App& command, ConfigOptions& options) {
       ->type_name("FILE");
 }
 
+std::unique_ptr<Device> DeviceOptions::open(const LocalPlace& place) const {
+  return open_device(device, threads, place);
+}
+
+void add_device_options(CLI::App& command, DeviceOptions& options) {
+  command.add_option("--device", options.device, "auto, cpu or cuda");
+  command.add_option("--threads", options.threads, "CPU threads; 0: all")->check(at_least(0));
+}
+
+std::unique_ptr<Device> open_device(const RunConfig& config, const LocalPlace& place) {
+  return open_device(config.device, static_cast<int>(config.threads), place);
+}
+
+void add_json_option(CLI::App& command, bool& json, const std::string& help) {
+  command.add_flag("--json", json, help);
+}
+
 CLI::Option* add_path(CLI::App& command, const std::string& name, std::string& path,
                       const std::string& help) {
   return as_path(command.add_option(name, path, help));

@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "device/device.h"
 #include "train/run_config.h"
 
 namespace dashlm {
@@ -20,8 +22,22 @@ struct ConfigOptions {
 };
 CLI::Option* add_config_options(CLI::App& command, ConfigOptions& options);
 
-// Add an option whose values are files or folders. A leading ~/ is the home directory, since shells
-// do not replace it in --out=~/x. An empty path is an error.
+// --device and --threads, of commands that read no config: a config has keys for both.
+struct DeviceOptions {
+  std::string device = "auto";
+  int threads = 0;
+
+  std::unique_ptr<Device> open(const LocalPlace& place = {}) const;
+};
+void add_device_options(CLI::App& command, DeviceOptions& options);
+// The device that a config asks for.
+std::unique_ptr<Device> open_device(const RunConfig& config, const LocalPlace& place = {});
+
+// --json: a report for programs. `help` says what its form is, where there is more to say.
+void add_json_option(CLI::App& command, bool& json, const std::string& help = "as JSON");
+
+// An option whose values are files or folders: a leading ~/ is the home directory, as shells do not
+// replace it in --out=~/x; an empty one is an error.
 CLI::Option* add_path(CLI::App& command, const std::string& name, std::string& path,
                       const std::string& help);
 CLI::Option* add_paths(CLI::App& command, const std::string& name, std::vector<std::string>& paths,

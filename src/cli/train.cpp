@@ -30,8 +30,7 @@ RunStart start_of(const Options& options) {
 int train(const Options& options, Communicator& communicator) {
   RunConfig config = options.config.load(/*log_warnings=*/false);  // the trainer does
   if (!options.out.empty()) config.out = resolve_path(options.out, "", "--out");
-  const auto device =
-      open_device(config.device, static_cast<int>(config.threads), communicator.local_place());
+  const auto device = open_device(config, communicator.local_place());
   const auto ranks = for_device(communicator, *device);
   return Trainer(*device, config, start_of(options), *ranks).run();
 }

@@ -3,13 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/report.h"
 #include "data/dataset_folder.h"
 #include "data/verify.h"
 #include "io/checkpoint_store.h"
@@ -25,6 +26,16 @@ struct Options {
   std::vector<std::string> paths;
   int64_t vocab_size = 0;
   bool json = false;
+};
+
+bool is_sound(const FileCheck& check) {
+  return check.problem.empty();
+}
+
+struct VerifyReport {
+  std::vector<FileCheck> files;
+
+  int64_t bad() const { return std::ssize(files) - std::ranges::count_if(files, is_sound); }
 };
 
 // Checks all checkpoints in a folder.
@@ -79,41 +90,38 @@ std::vector<FileCheck> verify_path(const std::string& path, int64_t vocab_size) 
   return verify_token_files({path}, vocab_size);
 }
 
-void print(const std::vector<FileCheck>& checks, int64_t bad) {
-  for (const FileCheck& check : checks) {
-    const bool sound = check.problem.empty();
-    std::cout << (sound ? fmt::format("ok   {}: {}", check.path, check.content)
-                        : fmt::format("BAD  {}", check.problem))
-              << "\n";
+std::string text_of(const VerifyReport& report) {
+  std::string text;
+  for (const FileCheck& check : report.files) {
+    text += is_sound(check) ? fmt::format("ok   {}: {}\n", check.path, check.content)
+                            : fmt::format("BAD  {}\n", check.problem);
   }
-  std::cout << fmt::format("{} checked, {} bad\n", checks.size(), bad);
+  return text + fmt::format("{} checked, {} bad\n", report.files.size(), report.bad());
 }
 
-void print_json(const std::vector<FileCheck>& checks, int64_t bad) {
+Json json_of(const VerifyReport& report) {
   Json files = Json::array();
-  for (const FileCheck& check : checks) {
-    const bool sound = check.problem.empty();
+  for (const FileCheck& check : report.files) {
+    const bool sound = is_sound(check);
     files.push_back({{"path", check.path},
                      {"ok", sound},
                      {sound ? "content" : "problem", sound ? check.content : check.problem}});
   }
-  std::cout << Json{{"ok", bad == 0}, {"bad", bad}, {"files", files}}.dump(1) << "\n";
+  return {{"ok", report.bad() == 0}, {"bad", report.bad()}, {"files", files}};
 }
 
 int verify(const Options& options) {
-  std::vector<FileCheck> checks;
+  VerifyReport report;
   for (const std::string& path : options.paths) {
     try {
       const auto more = verify_path(path, options.vocab_size);
-      checks.insert(checks.end(), more.begin(), more.end());
+      report.files.insert(report.files.end(), more.begin(), more.end());
     } catch (const Error& error) {  // go on with the other paths
-      checks.push_back({path, error.what(), ""});
+      report.files.push_back({path, error.what(), ""});
     }
   }
-  const auto bad = std::count_if(checks.begin(), checks.end(),
-                                 [](const FileCheck& check) { return !check.problem.empty(); });
-  (options.json ? print_json : print)(checks, bad);
-  return bad > 0 ? static_cast<int>(ExitCode::bad_input) : 0;
+  print_report(report, options.json, /*indent=*/1);
+  return report.bad() > 0 ? static_cast<int>(ExitCode::bad_input) : 0;
 }
 
 }  // namespace
@@ -130,7 +138,7 @@ void add_verify_command(CLI::App& app, int& exit_code) {
       ->add_option("--vocab-size", options->vocab_size,
                    "of token files that do not say it: every token must be below")
       ->check(CLI::PositiveNumber);
-  command->add_flag("--json", options->json, "as JSON");
+  add_json_option(*command, options->json);
   command->callback([options, &exit_code] { exit_code = verify(*options); });
 }
 
