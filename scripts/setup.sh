@@ -2,11 +2,12 @@
 # Installs what building and testing needs, and only what is missing of it. Where everything is
 # there it does nothing, and needs neither root nor a network.
 #
-#   scripts/setup.sh [--clang] [--cuda] [--no-install] [--has-cuda]
+#   scripts/setup.sh [--clang] [--cuda] [--checks] [--no-install] [--has-cuda]
 #
 #   --clang       also what the "clang" preset needs
 #   --cuda        also what the "cuda" and "cuda-host" presets need beside the CUDA toolkit; where
 #                 that is installed, also the headers of cuDNN's frontend, from PyPI to .deps/
+#   --checks      also clang-format and clang-tidy, with which tests check the sources
 #   --has-cuda    only say whether a CUDA toolkit that will do is installed: exit code 0 if it is
 #   --no-install  only report; exit code 1 if something is missing
 #
@@ -17,11 +18,13 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 clang=no
 cuda=no
+checks=no
 install=yes
 for argument in "$@"; do
   case "$argument" in
     --clang) clang=yes ;;
     --cuda) cuda=yes ;;
+    --checks) checks=yes ;;
     --has-cuda)
       release=$(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9]*\).*/\1/p')
       [ "${release:-0}" -ge 13 ]
@@ -46,6 +49,7 @@ optional=(
   python3-pip                 # for what no distribution has
   iproute2                    # a test of ranks on two hosts
 )
+[ "$checks" = yes ] && optional+=('clang-format-14|clang-format' 'clang-tidy-14|clang-tidy')
 [ "$clang" = yes ] && required+=(clang libomp-dev)
 [ "$cuda" = yes ] && required+=(libboost-context-dev)
 
@@ -120,9 +124,12 @@ setup_debian() {
     echo "setup: cannot install ${needed[*]}; see the messages of apt-get above" >&2
     return 1
   fi
-  if [ ${#wanted[@]} -gt 0 ] && ! apt_install "${wanted[@]}"; then
-    echo "setup: cannot install ${wanted[*]}; only runs of several ranks, their tests, and charts need them" >&2
-  fi
+  local package
+  for package in "${wanted[@]}"; do  # one by one, as not every distribution has all of them
+    apt_install "$package" ||
+      echo "setup: cannot install $package; only runs of several ranks, their tests, checks of the" \
+        "sources, and charts need such packages" >&2
+  done
   echo "setup: done"
 }
 

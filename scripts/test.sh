@@ -102,6 +102,7 @@ for preset in "${presets[@]}"; do
     scripts/build.sh cuda dashlm && scripts/build.sh cuda-host || { failed=$((failed + 1)); continue; }
     run_tests cuda-host -R "$cuda_suites" "$@"
   else
+    [ "$preset" != release ] || scripts/setup.sh --checks
     scripts/build.sh "$preset" || { failed=$((failed + 1)); continue; }
     run_tests "$preset" "$@"
   fi

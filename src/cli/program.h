@@ -5,8 +5,8 @@
 namespace dashlm {
 
 // Runs the command that the arguments of main() name and returns the exit code of the process;
-// errors go to the standard error output. To be called first in main(), once: it may start the
-// program again (restart_with_right_kernels()).
+// errors go to the standard error output. It may start the program again from the beginning of
+// main() (restart_with_right_kernels()), so little should come before it.
 int run_program(int argc, char** argv);
 
 }  // namespace dashlm

@@ -3,6 +3,7 @@
 
 usage: install_test.py BUILD CXX [CMAKE]
 """
+import json
 import os
 import pathlib
 import re
@@ -16,12 +17,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 BUILD, CXX = sys.argv[1:3]
 CMAKE = sys.argv[3] if len(sys.argv) > 3 else "cmake"
 
-ALL_HEADERS = """cmake_minimum_required(VERSION 3.22)
-project(all_headers LANGUAGES CXX)
-find_package(dashlm REQUIRED)
-add_library(all_headers OBJECT all_headers.cpp)
-target_link_libraries(all_headers PRIVATE dashlm::cli)
-"""
+ALL_HEADERS = "\n".join([
+    "cmake_minimum_required(VERSION 3.22)",
+    "project(all_headers LANGUAGES CXX)",
+    "find_package(dashlm REQUIRED)",
+    "add_library(all_headers OBJECT all.cpp)",
+    "target_link_libraries(all_headers PRIVATE dashlm::cli)"])
 
 
 def run(*command, **options):
@@ -75,7 +76,7 @@ class InstallTest(unittest.TestCase):
         source = self.folder / "all_headers"
         source.mkdir()
         (source / "CMakeLists.txt").write_text(ALL_HEADERS)
-        (source / "all_headers.cpp").write_text("".join(f'#include "{h}"\n' for h in headers))
+        (source / "all.cpp").write_text("".join(f'#include "{h}"\n' for h in headers))
         self.build(source)
 
     def test_train_model_learns(self):
@@ -83,6 +84,34 @@ class InstallTest(unittest.TestCase):
         seen = losses(run(build / "train_model", ROOT / "README.md"))
         self.assertEqual(len(seen), 10)
         self.assertLess(seen[-1], seen[0] - 1.0)
+
+    def lion(self, out, steps, *options):
+        """The validation loss of a run of the example's program."""
+        text = (ROOT / "README.md").read_bytes()
+        tokens = self.folder / "tokens.bin"
+        tokens.write_bytes(b"".join(byte.to_bytes(2, "little") for byte in text))
+        config = self.folder / "lion.json"
+        config.write_text(json.dumps({
+            "model": {"n_layer": 1, "d_model": 32, "n_head": 2, "d_ff": 64, "vocab_size": 256,
+                      "seq_len": 32},
+            "data": {"train": str(tokens), "val": str(tokens)}, "device": "cpu",
+            "train": {"batch": 8, "lr": 3e-3, "schedule": "constant"},
+            "optimizer": {"type": "lion", "block_size": 16, "beta2": 0.98, "weight_decay": 0.1}}))
+        run(self.lion_program, "train", config, "--out", out, "--set", f"train.steps={steps}",
+            "--quiet", *options)
+        return json.loads((out / "result.json").read_text())["val_loss"]
+
+    def test_own_optimizer_trains_and_resumes(self):
+        self.lion_program = self.build(ROOT / "examples/own_optimizer") / "dashlm_lion"
+        whole = self.lion(self.folder / "whole", 60)
+        self.assertLess(whole, 4.5)  # of a uniform guess: ln 256 = 5.5
+        self.assertGreater(self.lion(self.folder / "parts", 30), whole)
+        self.assertEqual(self.lion(self.folder / "parts", 60, "--resume"), whole)
+        self.assertIn("lion", run(self.lion_program, "config"))
+        refused = subprocess.run([self.prefix / "bin/dashlm", "config", self.folder / "lion.json"],
+                                 capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("lion", refused.stderr)
 
 
 if __name__ == "__main__":
