@@ -21,7 +21,7 @@ struct Options {
   bool json = false;
 };
 
-// Lists parameters by the names that patterns of optimizer.groups match.
+// Lists parameters by the names that the patterns of parameter groups match.
 std::vector<PlannedParameter> planned_parameters(const RunConfig& config,
                                                  const ParameterLayout& layout) {
   const std::vector<double> scales = lr_multipliers(config.optimizer, layout);
