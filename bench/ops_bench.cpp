@@ -16,6 +16,7 @@
 #include "base/timer.h"
 #include "device/device.h"
 #include "ops/blocks/adamw.h"
+#include "ops/blocks/block_table.h"
 #include "ops/core/cpu_kernels.h"
 #include "ops/core/matmul.h"
 #include "ops/core/reduce.h"
@@ -293,14 +294,15 @@ void adamw_update(benchmark::State& state) {
   const Tensor m = bench.normal("m", shape), v = bench.normal("v", shape);
   bench.device().clear(v.data, v.bytes());  // a second moment is never negative
   const Shape block{16, 1024, 1024};        // in one matrix of 16 MiB
-  std::vector<int64_t> place;
-  for (int64_t i = 0; i < 16; ++i) place.insert(place.end(), {i << 20, 1024});
-  const Tensor places{place.data(), DType::i64, {16, 2}, "places"};
+  std::vector<BlockPlace> places;
+  for (int64_t i = 0; i < 16; ++i) places.push_back({i << 20, 1024, 1024, 1024});
+  std::vector<int64_t> entries = block_table(places);
+  const Tensor table{entries.data(), DType::i64, {16, kBlockTableColumns}, "table"};
   std::vector<float> ones(16, 1.0f);
   const Tensor lr_scale{ones.data(), DType::f32, {16}, "lr_scale"};
   const AdamwStep step{.lr = 1e-3f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f};
   measure(state, bench, bytes_of({g, w, w, m, m, v, v}), [&](Context& c) {
-    adamw(c, w, g, places, lr_scale, m.view(block), v.view(block), step);
+    adamw(c, {w, g, table, lr_scale, m.view(block), v.view(block)}, step);
   });
 }
 

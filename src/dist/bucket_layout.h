@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/block_table.h"
 
 namespace dashlm {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "ops/blocks/block_copies.h"
 #include "ops/core/convert.h"
 
 namespace dashlm {

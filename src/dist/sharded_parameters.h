@@ -99,7 +99,7 @@ class ShardedParameters {
   Tensor weights_, gradients_, own_weights_, own_gradients_;
   Tensor sent_weights_;         // what others get of own_weights: in the type of `weights`
   Tensor scratch_;              // of reduce_scatter
-  Tensor own_table_;            // of own blocks, see ops/blocks/blocks.h
+  Tensor own_table_;            // of own blocks, see ops/blocks/block_table.h
   std::vector<Tensor> tables_;  // of the blocks of each bucket
   std::array<Slot, 2> slots_;
   size_t gradients_sent_ = 0;                       // buckets

@@ -45,9 +45,14 @@ void Llama::head_backward(Context& context, const Tensor& x, const Tensor& targe
     matmul(context, d_norm.rows(begin, count), d_rows, weights_.lm_head);
     matmul_add(context, gradients.lm_head, gradients.lm_head, d_rows, input, kWeightGradient);
   });
-  if (!context.planning()) context.device.clear(d.sum.data, d.sum.bytes());
-  rms_norm_backward(context, d.sum, gradients.final_norm, d_norm, x, rstd, weights_.final_norm,
-                    d.rounded());
+  context.clear(d.sum);
+  rms_norm_backward(context, {.d_x = d.sum,
+                              .d_weight = gradients.final_norm,
+                              .d_out = d_norm,
+                              .x = x,
+                              .rstd = rstd,
+                              .weight = weights_.final_norm,
+                              .rounded = d.rounded()});
 }
 
 void Llama::head_losses(Context& context, const Tensor& x, const Tensor& targets,

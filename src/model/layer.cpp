@@ -81,8 +81,13 @@ void Layer::backward(Context& context, const LayerActivations& a, const Tensor& 
     swiglu_backward(context, d_gate_up, d_hidden, a.gate_up);
     matmul(context, d_norm, d_gate_up, weights.gate_up);
     matmul_add(context, gradients.gate_up, gradients.gate_up, d_gate_up, a.norm2, kWeightGradient);
-    rms_norm_backward(context, d.sum, gradients.mlp_norm, d_norm, a.middle, a.rstd2,
-                      weights.mlp_norm, d.rounded());
+    rms_norm_backward(context, {.d_x = d.sum,
+                                .d_weight = gradients.mlp_norm,
+                                .d_out = d_norm,
+                                .x = a.middle,
+                                .rstd = a.rstd2,
+                                .weight = weights.mlp_norm,
+                                .rounded = d.rounded()});
   }
 
   const Tensor d_qkv = context.scratch.take("d_qkv", a.qkv.shape, a.qkv.dtype);
@@ -91,14 +96,23 @@ void Layer::backward(Context& context, const LayerActivations& a, const Tensor& 
   matmul(context, d_attended, d.operand, weights.attn_out);
   matmul_add(context, gradients.attn_out, gradients.attn_out, d.operand, a.attended,
              kWeightGradient);
-  attention_backward(context, d_qkv_heads, by_head(d_attended, shape, config.n_head),
-                     by_head(a.attended, shape, config.n_head), a.log_sum_exp,
-                     by_head(a.qkv, shape, config.qkv_heads()), {config.n_head, config.n_kv_head});
+  attention_backward(context,
+                     {.d_qkv = d_qkv_heads,
+                      .d_out = by_head(d_attended, shape, config.n_head),
+                      .out = by_head(a.attended, shape, config.n_head),
+                      .log_sum_exp = a.log_sum_exp,
+                      .qkv = by_head(a.qkv, shape, config.qkv_heads())},
+                     {config.n_head, config.n_kv_head});
   rope(context, d_qkv_heads, rope_table, config.n_head + config.n_kv_head, RopeDirection::backward);
   matmul(context, d_norm, d_qkv, weights.qkv);
   matmul_add(context, gradients.qkv, gradients.qkv, d_qkv, a.norm1, kWeightGradient);
-  rms_norm_backward(context, d.sum, gradients.attn_norm, d_norm, x, a.rstd1, weights.attn_norm,
-                    d.rounded());
+  rms_norm_backward(context, {.d_x = d.sum,
+                              .d_weight = gradients.attn_norm,
+                              .d_out = d_norm,
+                              .x = x,
+                              .rstd = a.rstd1,
+                              .weight = weights.attn_norm,
+                              .rounded = d.rounded()});
 }
 
 }  // namespace dashlm

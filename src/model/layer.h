@@ -42,8 +42,8 @@ struct ResidualGradient {
   Tensor operand;  // the same values in the compute type, for products; may be `sum` itself
 
   static ResidualGradient take(Arena& arena, const ModelTypes& types, Shape shape);
-  // The tensor that rms_norm_backward() writes besides `sum`; null for none.
-  const Tensor* rounded() const { return operand.dtype == sum.dtype ? nullptr : &operand; }
+  // The tensor that rms_norm_backward() writes besides `sum`; absent for none.
+  Tensor rounded() const { return operand.dtype == sum.dtype ? Tensor{} : operand; }
 };
 
 // Computes `attended` from `qkv`: causal attention over the batch, or attention over a cache.

@@ -11,7 +11,7 @@ Arena::~Arena() {
   if (base_) device_.release(base_);
 }
 
-Tensor Arena::take(const std::string& name, Shape shape, DType dtype) {
+Tensor Arena::take(const TensorName& name, Shape shape, DType dtype) {
   const int64_t bytes = shape.elements() * size_of(dtype);
   const int64_t begin = used_;
   used_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -22,7 +22,7 @@ Tensor Arena::take(const std::string& name, Shape shape, DType dtype) {
   if (used_ > peak_) {
     used_ = begin;
     fail_runtime("arena {}: {} {} needs {} bytes, but {} of the {} measured are in use", name_,
-                 name, shape.text(), bytes, begin, peak_);
+                 name.text(), shape.text(), bytes, begin, peak_);
   }
   return {base_ + begin, dtype, shape, name};
 }

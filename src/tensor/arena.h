@@ -25,7 +25,7 @@ class Arena {
 
   // Hands out a tensor. Its memory is not initialised, but memory that was never used before is
   // zero.
-  Tensor take(const std::string& name, Shape shape, DType dtype = DType::f32);
+  Tensor take(const TensorName& name, Shape shape, DType dtype = DType::f32);
 
   bool measuring() const { return base_ == nullptr; }
   // The most bytes that were in use at a time so far.

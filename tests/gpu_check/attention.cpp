@@ -26,7 +26,7 @@ void check_attention(Device& device, const Options& options, Report& report) {
     lse = memory.take("log_sum_exp", {batch, heads, length});
   };
   const auto forward = [&] { attention(context, out, lse, qkv, groups); };
-  const auto backward = [&] { attention_backward(context, d_qkv, d_out, out, lse, qkv, groups); };
+  const auto backward = [&] { attention_backward(context, {d_qkv, d_out, out, lse, qkv}, groups); };
   take();
   forward();
   const double forward_flops = context.flops;

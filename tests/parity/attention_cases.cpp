@@ -67,7 +67,7 @@ void backward_case(Run& run, const Size& s, DType dtype) {
   const Tensor d_qkv = run.output("d_qkv", dtype, qkv.shape, bound_of(dtype, s, 12, s.heads()));
   run.compute([&](Context& c) {
     attention(c, out, lse, qkv, s.groups());
-    attention_backward(c, d_qkv, d_out, out, lse, qkv, s.groups());
+    attention_backward(c, {d_qkv, d_out, out, lse, qkv}, s.groups());
   });
 }
 

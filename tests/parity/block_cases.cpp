@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include "ops/blocks/adamw.h"
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/averages.h"
+#include "ops/blocks/block_copies.h"
+#include "ops/blocks/block_products.h"
+#include "ops/blocks/block_update.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {
@@ -23,13 +26,18 @@ std::vector<Size> sizes_of(Sizes sizes) {
   return {{1, 1, 1, 0}, {2, 5, 7, 3}, {3, 8, 1, 2}, {2, 16, 33, 0}};
 }
 
-Tensor places_of(Run& run, const Size& s) {
-  Doubles places;
+Tensor table_of(Run& run, const std::vector<BlockPlace>& places) {
+  const std::vector<int64_t> host = block_table(places);
+  return run.given("table", DType::i64, {std::ssize(places), kBlockTableColumns},
+                   Doubles(host.begin(), host.end()));
+}
+
+Tensor table_of(Run& run, const Size& s) {
+  std::vector<BlockPlace> places;
   for (int64_t i = 0; i < s.blocks; ++i) {
-    places.push_back(static_cast<double>(1 + i * s.cols));
-    places.push_back(static_cast<double>(s.row_stride()));
+    places.push_back({1 + i * s.cols, s.row_stride(), s.rows, s.cols});
   }
-  return run.given("places", DType::i64, {s.blocks, 2}, places);
+  return table_of(run, places);
 }
 
 Tensor rates_of(Run& run, const Size& s) {
@@ -47,7 +55,7 @@ Bound weight_bound() {
 }
 
 void adamw_case(Run& run, const Size& s) {
-  const Tensor places = places_of(run, s), rates = rates_of(run, s);
+  const Tensor table = table_of(run, s), rates = rates_of(run, s);
   const Tensor weights = run.updated(run.normal("weights", DType::f32, {s.flat()}), weight_bound());
   const Tensor gradients = run.normal("gradients", DType::f32, {s.flat()});
   const Tensor m = run.updated(run.normal("m", DType::f32, s.stack()), element_bound(DType::f32));
@@ -59,7 +67,7 @@ void adamw_case(Run& run, const Size& s) {
                        .weight_decay = 0.1f,
                        .gradient_scale = 0.7f,
                        .step = 3};
-  run.compute([&](Context& c) { adamw(c, weights, gradients, places, rates, m, v, step); });
+  run.compute([&](Context& c) { adamw(c, {weights, gradients, table, rates, m, v}, step); });
 }
 
 // A (rows, cols) matrix cut into blocks of `block`, smaller ones at its edges, in reverse order.
@@ -80,10 +88,7 @@ void add_moves(Cases& cases, Sizes sizes) {
                                                    : std::vector<int64_t>{1, 4, 8, 16}) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       const auto body = [=](Run& run, bool gather) {
-        const std::vector<int64_t> host = block_table(cut(rows, cols, block));
-        const int64_t blocks = std::ssize(host) / kBlockTableColumns;
-        const Tensor table = run.given("table", DType::i64, {blocks, kBlockTableColumns},
-                                       Doubles(host.begin(), host.end()));
+        const Tensor table = table_of(run, cut(rows, cols, block));
         const Tensor from = run.normal("from", dtype, {rows * cols});
         const Tensor to = run.output("to", dtype, {rows * cols}, kExact);
         run.compute([&](Context& c) {
@@ -121,14 +126,14 @@ void averages_case(Run& run, const Size& s) {
 }
 
 void pack_case(Run& run, const Size& s) {
-  const Tensor places = places_of(run, s);
+  const Tensor table = table_of(run, s);
   const Tensor flat = run.normal("flat", DType::f32, {s.flat()});
   const Tensor stack = run.output("stack", DType::f32, s.stack(), kExact);
-  run.compute([&](Context& c) { pack_blocks(c, stack, flat, places, 0.3f); });
+  run.compute([&](Context& c) { pack_blocks(c, stack, flat, table, 0.3f); });
 }
 
 void update_case(Run& run, const Size& s, const BlockUpdate& update) {
-  const Tensor places = places_of(run, s), rates = rates_of(run, s);
+  const Tensor table = table_of(run, s), rates = rates_of(run, s);
   const Tensor flat = run.updated(run.normal("flat", DType::f32, {s.flat()}), weight_bound());
   const Tensor direction = run.normal("direction", DType::f32, s.stack());
   const Tensor mean = run.normal("mean", DType::f32, s.stack());
@@ -142,13 +147,16 @@ void update_case(Run& run, const Size& s, const BlockUpdate& update) {
   bound.norm = 0;
   const Tensor ratios = run.output("ratios", DType::f32, {s.blocks}, bound);
   run.compute([&](Context& c) {
-    apply_block_update(c, flat, places,
-                       {.direction = direction,
+    apply_block_update(c,
+                       {.flat = flat,
+                        .table = table,
+                        .direction = direction,
                         .mean = mean,
                         .lr_scale = rates,
-                        .variance = &variance,
-                        .velocity = &velocity},
-                       update, ratios);
+                        .ratios = ratios,
+                        .variance = variance,
+                        .velocity = velocity},
+                       update);
   });
 }
 

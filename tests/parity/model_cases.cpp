@@ -73,9 +73,9 @@ void rms_norm_backward_case(Run& run, const Size s, const Types t) {
   const Tensor rounded = t.compute == DType::bf16
                              ? run.rounded_output("rounded", full, sum_bound(DType::bf16, s.cols))
                              : Tensor{};
-  const Tensor* const copy = t.compute == DType::bf16 ? &rounded : nullptr;
-  run.compute(
-      [&](Context& c) { rms_norm_backward(c, d_x, d_weight, d_out, x, rstd, weight, copy); });
+  run.compute([&](Context& c) {
+    rms_norm_backward(c, {d_x, d_weight, d_out, x, rstd, weight, rounded});
+  });
 }
 
 void add_rms_norm(Cases& cases, Sizes sizes) {

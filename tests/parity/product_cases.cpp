@@ -76,7 +76,7 @@ void symmetric_case(Run& run, int64_t blocks, int64_t n, SymmetricMatmul options
   Doubles states(static_cast<size_t>(blocks), kActive);
   if (blocks > 1) states[1] = kLate;  // not active
   const Tensor state = run.given("state", DType::i32, {blocks}, states);
-  options.state = &state;
+  options.state = state;
   run.compute([&](Context& context) {
     identity_plus(context, b, {1.5f}, {-0.5f}, a);  // commutes with A
     symmetric_matmul(context, c, a, b, options);

@@ -3,7 +3,10 @@
 
 #include <limits>
 
+#include "ops/roots/newton_step.h"
 #include "ops/roots/root_iteration.h"
+#include "ops/roots/root_reports.h"
+#include "ops/roots/spectral_root.h"
 #include "parity/table.h"
 
 namespace dashlm::parity {
@@ -94,7 +97,7 @@ void spectral_case(Run& run, const Size& s, const SpectralRoot& options) {
   const Tensor largest = run.updated(run.normal("largest", DType::f32, {s.blocks}), bound);
   const Tensor condition = run.updated(run.normal("condition", DType::f32, {s.blocks}), bound);
   run.compute([&](Context& c) {
-    spectral_root(c, weights, largest, condition, values, unit, state, options);
+    spectral_root(c, {weights, largest, condition, values, unit, state}, options);
   });
 }
 
@@ -115,7 +118,7 @@ void store_case(Run& run, const Size& s, bool multiply) {
   const Tensor multiplier = run.normal("multiplier", DType::f32, {s.blocks}, 0.1, 1);
   const Tensor state = states(run, s, {kActive, kZero, kActive, 0, kActive, kFailed});
   run.compute(
-      [&](Context& c) { store_roots(c, roots, result, multiply ? &multiplier : nullptr, state); });
+      [&](Context& c) { store_roots(c, roots, result, multiply ? multiplier : Tensor{}, state); });
 }
 
 void report_case(Run& run, const Size& s, bool iterative) {

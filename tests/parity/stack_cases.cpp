@@ -29,9 +29,9 @@ void diagonal_case(Run& run, const Size& s) {
   const Tensor c = run.output("C", DType::f32, s.matrices(), bound);
   const Tensor in_place = run.updated(run.normal("in place", DType::f32, s.matrices()), bound);
   run.compute([&](Context& context) {
-    identity_plus(context, c, {1.5f, &a}, {-0.5f, &b}, matrix);
-    identity_plus(context, in_place, {2.0f}, {0.3f, &b}, in_place);
-    add_to_diagonal(context, in_place, {0.25f, &a});
+    identity_plus(context, c, {1.5f, a}, {-0.5f, b}, matrix);
+    identity_plus(context, in_place, {2.0f}, {0.3f, b}, in_place);
+    add_to_diagonal(context, in_place, {0.25f, a});
     add_to_diagonal(context, c, {0.125f});
   });
 }
@@ -43,8 +43,8 @@ void power_case(Run& run, const Size& s) {
   const Tensor one = run.output("of x", DType::f32, {s.blocks}, bound);
   const Tensor both = run.output("of x and y", DType::f32, {s.blocks}, bound);
   run.compute([&](Context& c) {
-    scaled_power(c, one, x, nullptr, 1.5, -0.25);
-    scaled_power(c, both, x, &y, 0.5, 0.5);
+    scaled_power(c, one, x, {}, 1.5, -0.25);
+    scaled_power(c, both, x, y, 0.5, 0.5);
   });
 }
 

@@ -299,7 +299,7 @@ inline double expect_within(const Tensor& actual, const Doubles& expected, const
   if (report) {
     std::printf("margin %-40s %-14s %.3f\n",
                 ::testing::UnitTest::GetInstance()->current_test_info()->name(),
-                actual.name.c_str(), worst);
+                std::string(actual.name).c_str(), worst);
   }
   return worst;
 }

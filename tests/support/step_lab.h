@@ -99,7 +99,7 @@ class StepLab {
   std::vector<double> root_norms() const {
     std::vector<double> norms;
     for (const Tensor& tensor : optimizer_->state()) {
-      if (!tensor.name.starts_with("root of")) continue;
+      if (!tensor.name.text().starts_with("root of")) continue;
       const Doubles x = values(tensor);
       norms.push_back(norm(x.data(), std::ssize(x)));
     }

@@ -1,20 +1,18 @@
 #include "ops/blocks/adamw.h"
 
-#include "ops/core/cpu/kernels.h"
+#include "ops/blocks/backends.h"
 #include "ops/core/dispatch.h"
 
 namespace dashlm {
 
-void adamw(Context& context, const Tensor& weights, const Tensor& gradients, const Tensor& places,
-           const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,
-           const AdamwStep& step) {
-  expect("adamw", moment1, {moment1.dim(0), moment1.dim(1), moment1.dim(2)});
-  expect("adamw", moment2, moment1.shape);
-  expect("adamw", places, {moment1.dim(0), 2}, DType::i64);
-  expect("adamw", lr_scale, {moment1.dim(0)});
-  expect("adamw", weights, {weights.elements()});
-  expect("adamw", gradients, weights.shape);
-  DASHLM_DISPATCH(context, adamw, weights, gradients, places, lr_scale, moment1, moment2, step);
+void adamw(Context& context, const AdamwTensors& t, const AdamwStep& step) {
+  expect("adamw", t.moment1, {t.moment1.dim(0), t.moment1.dim(1), t.moment1.dim(2)});
+  expect("adamw", t.moment2, t.moment1.shape);
+  expect("adamw", t.table, {t.moment1.dim(0), kBlockTableColumns}, DType::i64);
+  expect("adamw", t.lr_scale, {t.moment1.dim(0)});
+  expect("adamw", t.weights, {t.weights.elements()});
+  expect("adamw", t.gradients, t.weights.shape);
+  context.compute(DASHLM_BACKEND(context, adamw), context, t, step);
 }
 
 }  // namespace dashlm

@@ -14,13 +14,17 @@ struct AdamwStep {
   int64_t step = 1;          // counted from 1, for bias correction
 };
 
-// The blocks of `weights` at `places` (N, 2) i64 (see ops/blocks/blocks.h) and the moments (N, r,
-// c) are updated in place; `gradients` is laid out like `weights`, and lr_scale (N) multiplies each
-// block's learning rate.
+struct AdamwTensors {
+  Tensor weights;           // flat
+  ConstTensor gradients;    // laid out like the weights
+  ConstTensor table;        // (N, 5) i64: see block_table.h
+  ConstTensor lr_scale;     // (N): multiplies each block's learning rate
+  Tensor moment1, moment2;  // (N, r, c)
+};
+
+// Updates the blocks in the table and their moments in place.
 //   m <- beta1·m + (1-beta1)·g        v <- beta2·v + (1-beta2)·g²
 //   w <- w·(1 - lr·wd) - lr · m/(1-beta1^t) / (sqrt(v/(1-beta2^t)) + eps)
-void adamw(Context& context, const Tensor& weights, const Tensor& gradients, const Tensor& places,
-           const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,
-           const AdamwStep& step);
+void adamw(Context& context, const AdamwTensors& t, const AdamwStep& step);
 
 }  // namespace dashlm

@@ -5,6 +5,8 @@
 // memory plan and its FLOPs.
 #pragma once
 
+#include <utility>
+
 #include "tensor/arena.h"
 
 namespace dashlm {
@@ -17,6 +19,24 @@ struct Context {
   double flops = 0;
 
   bool planning() const { return scratch.measuring(); }
+
+  // Calls body(arguments...) unless this is a plan. An operation takes its scratch memory first,
+  // and computes in here.
+  template <class Body, class... Arguments>
+  void compute(const Body& body, Arguments&&... arguments) const {
+    if (!planning()) body(std::forward<Arguments>(arguments)...);
+  }
+  // Fills a tensor with zeros unless this is a plan.
+  void clear(const Tensor& tensor) const {
+    compute([&] { device.clear(tensor.data, tensor.bytes()); });
+  }
 };
+
+inline bool on_gpu(const Device& device) {
+  return device.kind() == DeviceKind::cuda;
+}
+inline bool on_gpu(const Context& context) {
+  return on_gpu(context.device);
+}
 
 }  // namespace dashlm

@@ -6,6 +6,6 @@
 namespace dashlm {
 
 // out = in, both f32 or bf16, of one shape; rounded to nearest, ties to even, where bits are lost.
-void convert(Context& context, const Tensor& out, const Tensor& in);
+void convert(Context& context, const Tensor& out, const ConstTensor& in);
 
 }  // namespace dashlm

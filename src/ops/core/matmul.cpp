@@ -1,13 +1,14 @@
 #include "ops/core/matmul.h"
 
-#include "ops/core/cpu/run.h"
+#include "ops/core/backends.h"
 #include "ops/core/dispatch.h"
 
 namespace dashlm {
 namespace {
 
-// Checks that the shapes fit; returns the inner dimension.
-int64_t check(const Tensor& c, const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+// Checks that the shapes fit, and counts the operations.
+void count_product(Context& context, const Tensor& c, const ConstTensor& a, const ConstTensor& b,
+                   const MatmulOptions& options) {
   const int rank = c.rank();
   if ((rank != 2 && rank != 3) || a.rank() != rank || b.rank() != rank) {
     fail_runtime("matmul: {}, {} and {} must all have 2 or all have 3 dimensions", c.text(),
@@ -26,39 +27,22 @@ int64_t check(const Tensor& c, const Tensor& a, const Tensor& b, const MatmulOpt
     fail_runtime("matmul: {} = {}{} x {}{}: the shapes do not fit", c.text(), a.text(),
                  options.transpose_a ? "^T" : "", b.text(), options.transpose_b ? "^T" : "");
   }
-  return k;
-}
-
-void compute(Context& context, const Tensor& c, const Tensor* addend, const Tensor& a,
-             const Tensor& b, const MatmulOptions& options) {
-  const int64_t k = check(c, a, b, options);
   context.flops += 2.0 * static_cast<double>(c.elements()) * static_cast<double>(k);
-  DASHLM_CUDA(context, matmul, c, addend, a, b, options);
-  if (addend) {
-    const auto kernel = [&](const Tensor& wide_c, const Tensor& added, const Tensor& wide_a,
-                            const Tensor& wide_b) {
-      cpu::matmul(wide_c, added.f32(), wide_a, wide_b, options);
-    };
-    cpu::run(context, kernel, cpu::writes(c), cpu::reads(*addend), cpu::reads(a), cpu::reads(b));
-  } else {
-    const auto kernel = [&](const Tensor& wide_c, const Tensor& wide_a, const Tensor& wide_b) {
-      cpu::matmul(wide_c, nullptr, wide_a, wide_b, options);
-    };
-    cpu::run(context, kernel, cpu::writes(c), cpu::reads(a), cpu::reads(b));
-  }
 }
 
 }  // namespace
 
-void matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
+void matmul(Context& context, const Tensor& c, const ConstTensor& a, const ConstTensor& b,
             const MatmulOptions& options) {
-  compute(context, c, nullptr, a, b, options);
+  count_product(context, c, a, b, options);
+  DASHLM_BACKEND(context, matmul)(context, c, a, b, options);
 }
 
-void matmul_add(Context& context, const Tensor& c, const Tensor& addend, const Tensor& a,
-                const Tensor& b, const MatmulOptions& options) {
+void matmul_add(Context& context, const Tensor& c, const ConstTensor& addend, const ConstTensor& a,
+                const ConstTensor& b, const MatmulOptions& options) {
   expect("matmul_add", addend, c.shape, c.dtype);
-  compute(context, c, &addend, a, b, options);
+  count_product(context, c, a, b, options);
+  DASHLM_BACKEND(context, matmul_add)(context, c, addend, a, b, options);
 }
 
 }  // namespace dashlm

@@ -15,12 +15,12 @@ struct MatmulOptions {
 // bf16; C is f32, or of their type. Sums are taken in f32 and rounded once.
 // Shapes (M, N), (M, K), (K, N) after transposition; or with a leading stack dimension S on all
 // three.
-void matmul(Context& context, const Tensor& c, const Tensor& a, const Tensor& b,
+void matmul(Context& context, const Tensor& c, const ConstTensor& a, const ConstTensor& b,
             const MatmulOptions& options = {});
 
 // C = addend + alpha · op(A) · op(B); `addend` has the shape and the type of C and may be C
 // itself.
-void matmul_add(Context& context, const Tensor& c, const Tensor& addend, const Tensor& a,
-                const Tensor& b, const MatmulOptions& options = {});
+void matmul_add(Context& context, const Tensor& c, const ConstTensor& addend, const ConstTensor& a,
+                const ConstTensor& b, const MatmulOptions& options = {});
 
 }  // namespace dashlm

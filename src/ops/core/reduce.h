@@ -6,11 +6,11 @@
 namespace dashlm {
 
 // total (1) f64 += the sum of x, or of its squares: the result stays on the device.
-void add_sum(Context& context, const Tensor& total, const Tensor& x);
-void add_sum_of_squares(Context& context, const Tensor& total, const Tensor& x);
+void add_sum(Context& context, const Tensor& total, const ConstTensor& x);
+void add_sum_of_squares(Context& context, const Tensor& total, const ConstTensor& x);
 
 // The same to the host, which waits for it.
-double sum(Context& context, const Tensor& x);
-double sum_of_squares(Context& context, const Tensor& x);
+double sum(Context& context, const ConstTensor& x);
+double sum_of_squares(Context& context, const ConstTensor& x);
 
 }  // namespace dashlm

@@ -17,18 +17,20 @@ struct AttentionHeads {
 };
 
 // out (B, T, H, h), log_sum_exp (B, H, T).
-void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
-               const AttentionHeads& heads);
+void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp,
+               const ConstTensor& qkv, const AttentionHeads& heads);
 
-// d_qkv (B, T, H + 2G, h) is overwritten.
-void attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_out,
-                        const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
-                        const AttentionHeads& heads);
+struct AttentionBackward {
+  Tensor d_qkv;       // (B, T, H + 2G, h), overwritten
+  ConstTensor d_out;  // (B, T, H, h)
+  ConstTensor out, log_sum_exp, qkv;
+};
+void attention_backward(Context& context, const AttentionBackward& t, const AttentionHeads& heads);
 
 // Generation: the rows of qkv (1, T, H + 2G, h) are positions `past` to `past` + T. Their keys and
 // values are stored in keys and values (T_max, G, h), which hold the earlier positions, and every
 // row attends to all positions up to its own. out (1, T, H, h).
 void cached_attention(Context& context, const Tensor& out, const Tensor& keys, const Tensor& values,
-                      const Tensor& qkv, const AttentionHeads& heads, int64_t past);
+                      const ConstTensor& qkv, const AttentionHeads& heads, int64_t past);
 
 }  // namespace dashlm

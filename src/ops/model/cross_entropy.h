@@ -12,11 +12,11 @@ constexpr int32_t kIgnoredTarget = -1;
 // f32, targets (N) i32 in [-1, V). The gradient is f32 or bf16; if f32 it may be the logits'
 // memory.
 void cross_entropy(Context& context, const Tensor& losses, const Tensor& gradient,
-                   const Tensor& logits, const Tensor& targets, float scale);
+                   const ConstTensor& logits, const ConstTensor& targets, float scale);
 
 // The losses alone; the logits stay as they are.
-void cross_entropy_loss(Context& context, const Tensor& losses, const Tensor& logits,
-                        const Tensor& targets);
+void cross_entropy_loss(Context& context, const Tensor& losses, const ConstTensor& logits,
+                        const ConstTensor& targets);
 
 // Of `tokens`, how many to take at a time where logits over a vocabulary are to exist for these
 // only: few enough that they take little memory, and enough for an efficient product.

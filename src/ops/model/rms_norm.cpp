@@ -1,14 +1,14 @@
 #include "ops/model/rms_norm.h"
 
-#include "ops/core/cpu/run.h"
 #include "ops/core/dispatch.h"
+#include "ops/model/backends.h"
 
 namespace dashlm {
 namespace {
 
 // `out` (N, d) stands for the output or its gradient.
-void check(const char* operation, const Tensor& x, const Tensor& out, const Tensor& rstd,
-           const Tensor& weight) {
+void check(const char* operation, const ConstTensor& x, const ConstTensor& out,
+           const ConstTensor& rstd, const ConstTensor& weight) {
   const Shape full{x.dim(0), x.dim(1)};
   expect_f32_or_bf16(operation, out, full);
   expect_at_least(operation, x, full, out.dtype);
@@ -18,24 +18,18 @@ void check(const char* operation, const Tensor& x, const Tensor& out, const Tens
 
 }  // namespace
 
-void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const Tensor& x,
-              const Tensor& weight, float eps) {
+void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const ConstTensor& x,
+              const ConstTensor& weight, float eps) {
   check("rms_norm", x, out, rstd, weight);
-  DASHLM_CUDA(context, rms_norm, out, rstd, x, weight, eps);
-  cpu::run(context, cpu::rms_norm, cpu::writes(out), rstd, cpu::reads(x), cpu::reads(weight), eps);
+  DASHLM_BACKEND(context, rms_norm)(context, out, rstd, x, weight, eps);
 }
 
-void rms_norm_backward(Context& context, const Tensor& d_x, const Tensor& d_weight,
-                       const Tensor& d_out, const Tensor& x, const Tensor& rstd,
-                       const Tensor& weight, const Tensor* rounded) {
-  check("rms_norm_backward", x, d_out, rstd, weight);
-  expect("rms_norm_backward", d_x, x.shape, x.dtype);
-  expect("rms_norm_backward", d_weight, weight.shape);
-  if (rounded) expect("rms_norm_backward", *rounded, x.shape, DType::bf16);
-  DASHLM_CUDA(context, rms_norm_backward, d_x, d_weight, d_out, x, rstd, weight, rounded);
-  cpu::run(context, cpu::rms_norm_backward, cpu::updates(d_x), d_weight, cpu::reads(d_out),
-           cpu::reads(x), rstd, cpu::reads(weight));
-  if (rounded) DASHLM_CPU(context, convert, *rounded, d_x);
+void rms_norm_backward(Context& context, const RmsNormBackward& t) {
+  check("rms_norm_backward", t.x, t.d_out, t.rstd, t.weight);
+  expect("rms_norm_backward", t.d_x, t.x.shape, t.x.dtype);
+  expect("rms_norm_backward", t.d_weight, t.weight.shape);
+  if (t.rounded) expect("rms_norm_backward", t.rounded, t.x.shape, DType::bf16);
+  DASHLM_BACKEND(context, rms_norm_backward)(context, t);
 }
 
 }  // namespace dashlm

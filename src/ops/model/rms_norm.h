@@ -10,14 +10,19 @@ namespace dashlm {
 
 // out (N, d) = x · rstd · weight with rstd (N) = 1 / sqrt(mean_d(x²) + eps), which is kept for the
 // backward pass. weight (d).
-void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const Tensor& x,
-              const Tensor& weight, float eps);
+void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const ConstTensor& x,
+              const ConstTensor& weight, float eps);
 
-// d_x (N, d) += gradient through the normalisation; d_weight (d) += its own. d_x accumulates, since
-// x also reaches the output through the residual stream. `rounded` (N, d) bf16, if not null,
-// becomes a copy of the new d_x: the operand of the products that follow.
-void rms_norm_backward(Context& context, const Tensor& d_x, const Tensor& d_weight,
-                       const Tensor& d_out, const Tensor& x, const Tensor& rstd,
-                       const Tensor& weight, const Tensor* rounded = nullptr);
+struct RmsNormBackward {
+  Tensor d_x, d_weight;  // (N, d), (d)
+  ConstTensor d_out;     // (N, d)
+  ConstTensor x, rstd, weight;
+  Tensor rounded = {};  // (N, d) bf16, or absent
+};
+
+// d_x += gradient through the normalisation; d_weight += its own. d_x accumulates, since x also
+// reaches the output through the residual stream. `rounded` becomes a copy of the new d_x: the
+// operand of the products that follow.
+void rms_norm_backward(Context& context, const RmsNormBackward& t);
 
 }  // namespace dashlm

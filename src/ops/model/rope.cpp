@@ -3,28 +3,37 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/core/cpu/run.h"
 #include "ops/core/dispatch.h"
+#include "ops/model/backends.h"
 
 namespace dashlm {
+namespace {
 
-void fill_rope_table(Context& context, const Tensor& table, double theta) {
-  expect("fill_rope_table", table, {table.dim(0), table.dim(1), 2});
-  if (context.planning()) return;
-  const int64_t positions = table.dim(0), half = table.dim(1);
-  std::vector<float> host(static_cast<size_t>(table.elements()));
+// The table of fill_rope_table(), with `half` pairs in a head.
+std::vector<float> cosines_and_sines(int64_t positions, int64_t half, double theta) {
+  std::vector<float> table;
   for (int64_t t = 0; t < positions; ++t) {
     for (int64_t i = 0; i < half; ++i) {
       const double frequency = std::pow(theta, -static_cast<double>(i) / static_cast<double>(half));
       const double angle = static_cast<double>(t) * frequency;
-      host[static_cast<size_t>(2 * (t * half + i))] = static_cast<float>(std::cos(angle));
-      host[static_cast<size_t>(2 * (t * half + i) + 1)] = static_cast<float>(std::sin(angle));
+      table.push_back(static_cast<float>(std::cos(angle)));
+      table.push_back(static_cast<float>(std::sin(angle)));
     }
   }
-  context.device.upload(table.data, host.data(), table.bytes());
+  return table;
 }
 
-void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
+}  // namespace
+
+void fill_rope_table(Context& context, const Tensor& table, double theta) {
+  expect("fill_rope_table", table, {table.dim(0), table.dim(1), 2});
+  context.compute([&] {
+    const std::vector<float> host = cosines_and_sines(table.dim(0), table.dim(1), theta);
+    context.device.upload(table.data, host.data(), table.bytes());
+  });
+}
+
+void rope(Context& context, const Tensor& x, const ConstTensor& table, int64_t heads,
           RopeDirection direction, int64_t first_position) {
   expect_f32_or_bf16("rope", x, {x.dim(0), x.dim(1), x.dim(2), x.dim(3)});
   expect("rope", table, {table.dim(0), x.dim(3) / 2, 2});
@@ -33,8 +42,7 @@ void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
     fail_runtime("rope: {} heads and positions {} to {} do not fit {} and {}", heads,
                  first_position, first_position + x.dim(1), x.text(), table.text());
   }
-  DASHLM_CUDA(context, rope, x, table, heads, direction, first_position);
-  cpu::run(context, cpu::rope, cpu::updates(x), table, heads, direction, first_position);
+  DASHLM_BACKEND(context, rope)(context, x, table, heads, direction, first_position);
 }
 
 }  // namespace dashlm

@@ -15,7 +15,7 @@ enum class RopeDirection { forward, backward };
 // Rotates the first `heads` heads of every row of x (B, T, heads_in_all, h) in place; row t of each
 // sequence is position `first_position` + t. `backward` rotates by the opposite angle, which is the
 // gradient.
-void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
+void rope(Context& context, const Tensor& x, const ConstTensor& table, int64_t heads,
           RopeDirection direction, int64_t first_position = 0);
 
 }  // namespace dashlm

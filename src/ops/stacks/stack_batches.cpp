@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "ops/core/dispatch.h"
-#include "ops/stacks/cpu/linalg_kernels.h"
+#include "ops/stacks/cpu/stack_batches.h"
 
 namespace dashlm {
 namespace {
@@ -73,7 +72,7 @@ void for_each_large_batch(Context& context, int64_t blocks, int64_t n, const Bod
 }  // namespace
 
 void for_each_batch(Context& context, int64_t blocks, int64_t n, const Body& body) {
-  if (context.device.kind() == DeviceKind::cuda) {
+  if (on_gpu(context)) {
     return for_each_large_batch(context, blocks, n, body);
   }
   const cpu::BatchPlan plan = cpu::plan_batches(blocks, n);
@@ -106,7 +105,7 @@ void for_each_batch(Context& context, int64_t blocks, int64_t n, const Body& bod
 
 int64_t blocks_at_a_time(const Context& context, int64_t elements) {
   constexpr int64_t kFewest = 8, kElements = int64_t{1} << 20, kElementsOnGpu = int64_t{1} << 26;
-  const bool gpu = context.device.kind() == DeviceKind::cuda;
+  const bool gpu = on_gpu(context);
   return std::max(kFewest, (gpu ? kElementsOnGpu : kElements) / elements);
 }
 

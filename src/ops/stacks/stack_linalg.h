@@ -29,7 +29,7 @@ struct SymmetricMatmul {
   float beta = 0.0f;
   float diagonal = 0.0f;
   MatmulPrecision precision = MatmulPrecision::fp32;
-  const Tensor* state = nullptr;  // null: all blocks are active
+  ConstTensor state = {};  // (S) i32; absent: all blocks are active
   // What becomes of blocks that are not active: C stays as it is, or becomes A or B. The latter let
   // an iteration write to another buffer (X' = X·N) and yet leave finished blocks alone.
   enum class Inactive { keep, copy_a, copy_b } inactive = Inactive::keep;
@@ -48,28 +48,29 @@ void symmetric_matmul(Context& context, const SymmetricStack& c, const Symmetric
 // A number for each block: constant · per_block[s], or the constant alone.
 struct BlockScalar {
   float constant = 0.0f;
-  const Tensor* per_block = nullptr;  // (S)
+  ConstTensor per_block = {};  // (S), or absent
 };
 
 // C = a·I + b·A; C may be A.
 void identity_plus(Context& context, const Tensor& c, const BlockScalar& a, const BlockScalar& b,
-                   const Tensor& matrix);
+                   const ConstTensor& matrix);
 
 // A += value·I
 void add_to_diagonal(Context& context, const Tensor& matrix, const BlockScalar& value);
 
-// out (S) = multiplier · (x·y)^exponent for x, y (S), in double precision inside; y may be null: 1.
-void scaled_power(Context& context, const Tensor& out, const Tensor& x, const Tensor* y,
+// out (S) = multiplier · (x·y)^exponent for x, y (S), in double precision inside; y may be
+// absent: 1.
+void scaled_power(Context& context, const Tensor& out, const ConstTensor& x, const ConstTensor& y,
                   double multiplier, double exponent);
 
 // --- Estimates of the largest eigenvalue
 // ---------------------------------------------------------- All expect blocks whose elements are
 // neither huge nor tiny: see normalize_blocks().
 
-void frobenius_norm(Context& context, const Tensor& out, const Tensor& matrix);  // out (S)
+void frobenius_norm(Context& context, const Tensor& out, const ConstTensor& matrix);  // out (S)
 
 // out (S) = min(Frobenius norm, largest sum of magnitudes in a row): an upper bound.
-void eigenvalue_bound(Context& context, const Tensor& out, const Tensor& matrix);
+void eigenvalue_bound(Context& context, const Tensor& out, const ConstTensor& matrix);
 
 struct PowerIteration {
   int64_t pool = 1;    // start vectors; the largest estimate counts
@@ -83,7 +84,7 @@ struct PowerIteration {
 
 // out (S) = ‖A·v‖ after `steps` products, v normalised each time. The start vectors are uniform in
 // [-1, 1)^n, a function of (seed, step, block id) alone.
-void power_iteration(Context& context, const Tensor& out, const Tensor& matrix,
+void power_iteration(Context& context, const Tensor& out, const ConstTensor& matrix,
                      const PowerIteration& options);
 
 // --- Eigen-decomposition
@@ -102,14 +103,15 @@ struct EnumNames<EighPrecision> {
 // values (S, n) ascending; row i of vectors (S, n, n) is the eigenvector of value i. A block that
 // fails in float32 is done again in float64; if that fails too, kFailed is set in its state. Blocks
 // that are not active are left alone.
-void eigh(Context& context, const Tensor& values, const Tensor& vectors, const Tensor& matrix,
+void eigh(Context& context, const Tensor& values, const Tensor& vectors, const ConstTensor& matrix,
           const Tensor& state, EighPrecision precision);
 
 // C = Vᵀ·diag(weights)·V for vectors V (S, n, n) in rows and weights (S, n); exactly symmetric.
 // Where products take rounded operands, those are V and diag(weights/u)·V. u is the largest weight
 // of the block rounded down to a power of two, by which the product is then multiplied: so fp16,
 // which ends at 65504, takes weights of any size, and only those far below the largest lose digits.
-void from_spectrum(Context& context, const Tensor& c, const Tensor& weights, const Tensor& vectors,
-                   const Tensor& state, MatmulPrecision precision = MatmulPrecision::fp32);
+void from_spectrum(Context& context, const Tensor& c, const ConstTensor& weights,
+                   const ConstTensor& vectors, const ConstTensor& state,
+                   MatmulPrecision precision = MatmulPrecision::fp32);
 
 }  // namespace dashlm

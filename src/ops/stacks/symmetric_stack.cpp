@@ -1,17 +1,10 @@
 #include "ops/stacks/symmetric_stack.h"
 
 #include "ops/core/dispatch.h"
+#include "ops/stacks/backends.h"
 
 namespace dashlm {
 namespace {
-
-// Memory of a copy, where there are copies.
-Tensor take_rounded([[maybe_unused]] Context& context, [[maybe_unused]] const char* name,
-                    [[maybe_unused]] const Shape& shape, MatmulPrecision precision) {
-  if (precision == MatmulPrecision::fp32) return {};
-  DASHLM_CUDA(context, take_rounded, name, shape, precision);
-  return {};
-}
 
 bool is_square(const SymmetricStack& stack) {
   const Tensor& any = stack.any();
@@ -26,7 +19,7 @@ bool share_memory(const SymmetricStack& a, const SymmetricStack& b) {
 
 }  // namespace
 
-SymmetricStack SymmetricStack::take(Context& context, const char* name, const Shape& shape,
+SymmetricStack SymmetricStack::take(Context& context, const TensorName& name, const Shape& shape,
                                     MatmulPrecision precision) {
   return with_copy(context, context.scratch.take(name, shape), precision);
 }
@@ -35,12 +28,12 @@ SymmetricStack SymmetricStack::with_copy(Context& context, const Tensor& values,
                                          MatmulPrecision precision) {
   SymmetricStack stack(values);
   stack.precision = precision;
-  stack.rounded = take_rounded(context, values.name.c_str(), values.shape, precision);
+  stack.rounded = take_rounded(context, values.name, values.shape, precision);
   return stack;
 }
 
-SymmetricStack SymmetricStack::take_operand(Context& context, const char* name, const Shape& shape,
-                                            MatmulPrecision precision) {
+SymmetricStack SymmetricStack::take_operand(Context& context, const TensorName& name,
+                                            const Shape& shape, MatmulPrecision precision) {
   SymmetricStack stack;
   stack.precision = precision;
   stack.rounded = take_rounded(context, name, shape, precision);
@@ -54,10 +47,16 @@ SymmetricStack SymmetricStack::as_operand() const {
   return operand;
 }
 
-void round_values([[maybe_unused]] Context& context, const SymmetricStack& stack) {
+Tensor take_rounded(Context& context, const TensorName& name, const Shape& shape,
+                    MatmulPrecision precision) {
+  if (precision == MatmulPrecision::fp32) return {};
+  return DASHLM_BACKEND(context, take_rounded)(context, name, shape, precision);
+}
+
+void round_values(Context& context, const SymmetricStack& stack) {
   if (!stack.has_copy()) return;
   expect("round_values", stack.values, stack.shape());
-  DASHLM_CUDA(context, round_values, stack);
+  context.compute(DASHLM_BACKEND(context, round_values), context, stack);
 }
 
 void expect_product(const char* operation, const SymmetricStack& c, const SymmetricStack& a,

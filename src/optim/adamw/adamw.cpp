@@ -40,8 +40,13 @@ void Adamw::update(Context& context, const UpdateStep& step) {
   for (size_t i = 0; i < stacks_.size(); ++i) {
     const StackState& state = stacks_[i];
     const double decay = blocks_.stacks()[i].vector ? 0.0 : config_.weight_decay;
-    adamw(context, weights_, gradients_, state.places.offsets, state.places.lr_scale, state.moment1,
-          state.moment2,
+    adamw(context,
+          {.weights = weights_,
+           .gradients = gradients_,
+           .table = state.places.table,
+           .lr_scale = state.places.lr_scale,
+           .moment1 = state.moment1,
+           .moment2 = state.moment2},
           {.lr = static_cast<float>(step.lr),
            .beta1 = static_cast<float>(config_.beta1),
            .beta2 = static_cast<float>(config_.beta2),

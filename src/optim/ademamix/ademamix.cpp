@@ -1,6 +1,7 @@
 #include "optim/ademamix/ademamix.h"
 
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/averages.h"
+#include "ops/blocks/block_update.h"
 #include "ops/core/convert.h"
 
 namespace dashlm {
@@ -64,7 +65,6 @@ void Ademamix::update_stack(Context& context, size_t stack, const UpdateStep& st
   for_batches(context, shape, [&](int64_t begin, int64_t count) {
     const auto part = [&](const Tensor& tensor) { return part_of(tensor, begin, count); };
     const Tensor fast = part(state.fast), slow = part(state.slow), variance = part(state.variance);
-    const Tensor lr_scale = part(state.places.lr_scale);
     const Tensor gradient = packed_gradient(context, gradients_, shape, state.places, begin, count,
                                             step.gradient_scale);
     average_in(context, fast, gradient, config_.beta1);
@@ -74,10 +74,15 @@ void Ademamix::update_stack(Context& context, size_t stack, const UpdateStep& st
     convert(context, mixed, fast);
     update_average(context, mixed, slow, 1.0f,
                    static_cast<float>(config_.alpha_at(step.update) / correction));
-    apply_block_update(
-        context, weights_, part(state.places.offsets),
-        {.direction = mixed, .mean = mixed, .lr_scale = lr_scale, .variance = &variance}, rule,
-        context.scratch.take("ratios", {count}));
+    apply_block_update(context,
+                       {.flat = weights_,
+                        .table = part(state.places.table),
+                        .direction = mixed,
+                        .mean = mixed,
+                        .lr_scale = part(state.places.lr_scale),
+                        .ratios = context.scratch.take("ratios", {count}),
+                        .variance = variance},
+                       rule);
   });
 }
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "config/schema.h"
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/block_table.h"
 #include "tensor/parameter_layout.h"
 
 namespace dashlm {

@@ -2,34 +2,37 @@
 
 #include <cmath>
 
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/averages.h"
+#include "ops/blocks/block_copies.h"
 
 namespace dashlm {
 
 StackPlaces StackPlaces::take(Arena& arena, int64_t count) {
-  return {arena.take("offsets", {count, 2}, DType::i64), arena.take("lr_scale", {count})};
+  return {arena.take("block table", {count, kBlockTableColumns}, DType::i64),
+          arena.take("lr_scale", {count})};
 }
 
 void StackPlaces::fill(Context& context, const BlockLayout& layout, const BlockStack& stack) const {
-  std::vector<int64_t> host_offsets;
+  std::vector<BlockPlace> places;
   std::vector<float> host_scale;
   for (const size_t index : stack.blocks) {
     const Block& block = layout.blocks()[index];
-    host_offsets.insert(host_offsets.end(), {block.place.offset, block.place.row_stride});
+    places.push_back(block.place);
     host_scale.push_back(static_cast<float>(block.lr_scale));
   }
-  context.device.upload(offsets.data, host_offsets.data(), offsets.bytes());
+  const std::vector<int64_t> host_table = block_table(places);
+  context.device.upload(table.data, host_table.data(), table.bytes());
   context.device.upload(lr_scale.data, host_scale.data(), lr_scale.bytes());
 }
 
 Tensor part_of(const Tensor& tensor, int64_t begin, int64_t count) {
-  return tensor.rank() == 0 ? Tensor{} : tensor.rows(begin, count);
+  return tensor ? tensor.rows(begin, count) : Tensor{};
 }
 
 Tensor packed_gradient(Context& context, const Tensor& gradients, const BlockStack& stack,
                        const StackPlaces& places, int64_t begin, int64_t count, double scale) {
   const Tensor packed = context.scratch.take("gradient", {count, stack.rows, stack.cols});
-  pack_blocks(context, packed, gradients, places.offsets.rows(begin, count),
+  pack_blocks(context, packed, gradients, places.table.rows(begin, count),
               static_cast<float>(scale));
   return packed;
 }
@@ -65,7 +68,7 @@ Tensor entry_of_stack(const Tensor& tensor, size_t at, const std::string& name) 
 
 void add_block_state(std::vector<Tensor>& state, const std::string& prefix, const Tensor& tensor,
                      const BlockLayout& layout, const BlockStack& stack) {
-  if (tensor.rank() == 0) return;  // this optimizer keeps no such state
+  if (!tensor) return;  // this optimizer keeps no such state
   for (size_t at = 0; at < stack.blocks.size(); ++at) {
     state.push_back(entry_of_stack(tensor, at, prefix + layout.blocks()[stack.blocks[at]].name));
   }

@@ -25,7 +25,7 @@ constexpr double kMostDecay = 1e3;  // of weights, lr · wd
 
 // Where a stack of N blocks lies.
 struct StackPlaces {
-  Tensor offsets;   // (N, 2) i64: `places` of ops/blocks/blocks.h
+  Tensor table;     // (N, 5) i64: see ops/blocks/block_table.h
   Tensor lr_scale;  // (N)
 
   static StackPlaces take(Arena& arena, int64_t count);

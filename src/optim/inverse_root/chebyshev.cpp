@@ -69,19 +69,19 @@ class Chebyshev final : public StackRoot {
     const std::vector<float>& c = coefficients_;
     const Shape shape = batch.matrix.shape;
     const SymmetricStack x = SymmetricStack::with_copy(context, batch.matrix, config_.matmul);
-    const auto take = [&](const char* name) {
+    const auto take = [&](const TensorName& name) {
       return SymmetricStack::take(context, name, shape, config_.matmul);
     };
     SymmetricStack b = take("chebyshev.B"), before = take("chebyshev.B before");
     const Tensor factor = context.scratch.take("chebyshev.2/s", {shape[0]});
-    scaled_power(context, factor, batch.scale, nullptr, 2.0, -1.0);
-    identity_plus(context, x.values, {-1.0f, nullptr}, {1.0f, &factor}, x.values);
+    scaled_power(context, factor, batch.scale, {}, 2.0, -1.0);
+    identity_plus(context, x.values, {-1.0f}, {1.0f, factor}, x.values);
     round_values(context, x);
 
     // B_K = c_K·I and B_{K-1} = c_{K-1}·I + 2·c_K·X need no product.
     const size_t degree = c.size() - 1;
-    identity_plus(context, before.values, {c[degree], nullptr}, {}, x.values);
-    identity_plus(context, b.values, {c[degree - 1], nullptr}, {2 * c[degree], nullptr}, x.values);
+    identity_plus(context, before.values, {c[degree]}, {}, x.values);
+    identity_plus(context, b.values, {c[degree - 1]}, {2 * c[degree]}, x.values);
     round_values(context, b);
     for (size_t k = degree - 1; k-- > 0;) {
       symmetric_matmul(context, before, b, x,
@@ -89,7 +89,7 @@ class Chebyshev final : public StackRoot {
                         .beta = -1.0f,
                         .diagonal = c[k],
                         .precision = config_.matmul,
-                        .state = &batch.state});
+                        .state = batch.state});
       std::swap(b, before);
     }
     fail_if_out_of_range(context, batch, b.values);

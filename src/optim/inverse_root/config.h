@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "config/schema.h"
-#include "ops/roots/root_iteration.h"
+#include "ops/roots/spectral_root.h"
 
 namespace dashlm {
 

@@ -52,13 +52,13 @@ class CoupledNewton final : public StackRoot {
       if (k > 0) {
         symmetric_matmul(context, it.next_x, it.x, it.n,
                          {.precision = config_.root_matmul,
-                          .state = &batch.state,
+                          .state = batch.state,
                           .inactive = SymmetricMatmul::Inactive::copy_a});
         std::swap(it.x, it.next_x);
       }
       if (k + 1 == config_.steps) break;
       const SymmetricStack& n_to_p = power(context, batch, p, it, k == 0 ? it.x : it.n);
-      newton_product(context, {it.n, &it.next_m, it.m, n_to_p, config_.matmul}, a, b, test);
+      newton_product(context, {it.n, it.next_m, it.m, n_to_p, config_.matmul}, a, b, test);
       std::swap(it.m, it.next_m);
     }
     return {it.x.values, std::pow(start, 1 / order)};
@@ -86,8 +86,8 @@ class CoupledNewton final : public StackRoot {
                 .n = take(context, "cn.N", shape, matmul),
                 .power = SymmetricStack::take_operand(context, "cn.power", shape, matmul)};
     const Tensor z = context.scratch.take("cn.z", batch.scale.shape);
-    scaled_power(context, z, batch.scale, nullptr, start, -1.0);
-    identity_plus(context, it.m.values, {}, {1.0f, &z}, it.m.values);
+    scaled_power(context, z, batch.scale, {}, start, -1.0);
+    identity_plus(context, it.m.values, {}, {1.0f, z}, it.m.values);
     test.first = true;
     newton_correction(context, it.x.values, it.m.values, a, b, test);
     round_values(context, it.m);
@@ -101,7 +101,7 @@ class CoupledNewton final : public StackRoot {
                               const SymmetricStack& n) const {
     const auto multiply = [&](const SymmetricStack& c, const SymmetricStack& a,
                               const SymmetricStack& b) {
-      symmetric_matmul(context, c, a, b, {.precision = config_.matmul, .state = &batch.state});
+      symmetric_matmul(context, c, a, b, {.precision = config_.matmul, .state = batch.state});
     };
     if (p == 1) return n;
     const SymmetricStack& square = p == 2 ? it.power : it.next_m;

@@ -1,4 +1,4 @@
-// A = Vᵀ·diag(v)·V  =>  A^(-e) = Vᵀ·diag(h(v)^(-e))·V, with the heuristic h of root_iteration.h.
+// A = Vᵀ·diag(v)·V  =>  A^(-e) = Vᵀ·diag(h(v)^(-e))·V, with the heuristic h of spectral_root.h.
 #include "optim/inverse_root/methods.h"
 #include "optim/inverse_root/stack_root.h"
 
@@ -23,12 +23,20 @@ class Evd final : public StackRoot {
 
   RootResult solve(Context& context, RootBatch& batch) const override {
     const Shape shape = batch.matrix.shape;
-    const auto take = [&](const char* name, Shape s) { return context.scratch.take(name, s); };
+    const auto take = [&](const TensorName& name, Shape s) {
+      return context.scratch.take(name, s);
+    };
     const Tensor values = take("evd.values", {shape[0], shape[1]});
     const Tensor weights = take("evd.weights", {shape[0], shape[1]});
     const Tensor vectors = take("evd.vectors", shape);
     eigh(context, values, vectors, batch.matrix, batch.state, config_.precision);
-    spectral_root(context, weights, batch.scale, batch.condition, values, batch.unit, batch.state,
+    spectral_root(context,
+                  {.weights = weights,
+                   .largest = batch.scale,
+                   .condition = batch.condition,
+                   .values = values,
+                   .unit = batch.unit,
+                   .state = batch.state},
                   {.exponent = batch.exponent,
                    .ridge = config_.ridge,
                    .relative_ridge = config_.ridge_type == RidgeType::relative,

@@ -22,29 +22,7 @@ struct Factory {
   }
 };
 
-template <class T>
-std::vector<T> downloaded(Device& device, const Tensor& from) {
-  std::vector<T> to(static_cast<size_t>(from.elements()));
-  device.download(to.data(), from.as<T>(), from.bytes());
-  return to;
-}
-
 }  // namespace
-
-std::vector<RootReport> read_reports(Device& device, const RootReports& reports) {
-  const auto status = downloaded<int32_t>(device, reports.status);
-  const auto steps = downloaded<int32_t>(device, reports.steps);
-  const auto failures = downloaded<int32_t>(device, reports.failures);
-  const auto residual = downloaded<float>(device, reports.residual);
-  const auto scale = downloaded<float>(device, reports.scale);
-  const auto condition = downloaded<float>(device, reports.condition);
-  std::vector<RootReport> read;
-  for (size_t s = 0; s < status.size(); ++s) {
-    read.push_back({static_cast<RootStatus>(status[s]), steps[s], failures[s], residual[s],
-                    scale[s], condition[s]});
-  }
-  return read;
-}
 
 std::unique_ptr<InverseRoot> make_inverse_root(const InverseRootConfig& config) {
   return std::visit(Factory{}, config.method);

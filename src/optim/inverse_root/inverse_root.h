@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ops/core/context.h"
+#include "ops/roots/root_reports.h"
 #include "optim/inverse_root/config.h"
 
 namespace dashlm {
@@ -26,19 +27,6 @@ struct RootRequest {
   uint64_t seed = 0;
   int64_t step = 0;
 };
-
-// The report on one block, on the host; see RootReports.
-struct RootReport {
-  RootStatus status = RootStatus::ok;
-  int32_t steps = 0;
-  int32_t failures = 0;
-  float residual = 0;
-  float scale = 0;
-  float condition = 0;
-};
-
-// Waits for the device.
-std::vector<RootReport> read_reports(Device& device, const RootReports& reports);
 
 class InverseRoot {
  public:

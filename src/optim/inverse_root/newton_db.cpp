@@ -44,7 +44,7 @@ class NewtonDb final : public StackRoot {
 
   RootResult solve(Context& context, RootBatch& batch) const override {
     add_ridge_and_scale(context, batch, config_.scaling, config_.ridge, config_.ridge_type);
-    const auto take = [&](const char* name) {
+    const auto take = [&](const TensorName& name) {
       return SymmetricStack::take(context, name, batch.matrix.shape, config_.matmul);
     };
     Iterates it{
@@ -54,8 +54,8 @@ class NewtonDb final : public StackRoot {
         .next_z = take("ndb.next Z"),
         .e = SymmetricStack::take_operand(context, "ndb.E", batch.matrix.shape, config_.matmul)};
     const Tensor inverse = context.scratch.take("ndb.1/s", batch.scale.shape);
-    scaled_power(context, inverse, batch.scale, nullptr, 1.0, -1.0);
-    identity_plus(context, it.y.values, {}, {1.0f, &inverse}, it.y.values);
+    scaled_power(context, inverse, batch.scale, {}, 1.0, -1.0);
+    identity_plus(context, it.y.values, {}, {1.0f, inverse}, it.y.values);
     round_values(context, it.y);
     if (root_order(batch.exponent) == 4) {
       iterate(context, batch, it, Wanted::root);
@@ -74,7 +74,7 @@ class NewtonDb final : public StackRoot {
 
   // From it.y and the identity to its root in it.y, or its inverse root in it.z.
   void iterate(Context& context, const RootBatch& batch, Iterates& it, Wanted wanted) const {
-    SymmetricMatmul update_y{.precision = config_.matmul, .state = &batch.state};
+    SymmetricMatmul update_y{.precision = config_.matmul, .state = batch.state};
     SymmetricMatmul update_z = update_y;
     update_y.inactive = SymmetricMatmul::Inactive::copy_a;
     update_z.inactive = SymmetricMatmul::Inactive::copy_b;
@@ -91,7 +91,7 @@ class NewtonDb final : public StackRoot {
         newton_correction(context, e.values, it.y.values, 1.5f, -0.5f, test);
         round_values(context, e);
       } else {
-        newton_product(context, {e, nullptr, it.z, it.y, config_.matmul}, 1.5f, -0.5f, test);
+        newton_product(context, {e, {}, it.z, it.y, config_.matmul}, 1.5f, -0.5f, test);
       }
       if (!last || wanted == Wanted::root) {
         symmetric_matmul(context, it.next_y, it.y, e, update_y);

@@ -32,16 +32,16 @@ void add_ridge_and_scale(Context& context, RootBatch& batch, const ScalingConfig
   const Tensor eps = context.scratch.take("root.ridge", batch.scale.shape);
   double growth = 1.0;
   if (ridge_type == RidgeType::absolute) {
-    scaled_power(context, eps, batch.unit, nullptr, ridge, -1.0);
-    if (ridge > 0) add_to_diagonal(context, batch.matrix, {1.0f, &eps});
+    scaled_power(context, eps, batch.unit, {}, ridge, -1.0);
+    if (ridge > 0) add_to_diagonal(context, batch.matrix, {1.0f, eps});
     estimate(context, batch, scaling);
   } else {
     estimate(context, batch, scaling);
-    scaled_power(context, eps, batch.scale, nullptr, ridge, 1.0);
-    if (ridge > 0) add_to_diagonal(context, batch.matrix, {1.0f, &eps});
+    scaled_power(context, eps, batch.scale, {}, ridge, 1.0);
+    if (ridge > 0) add_to_diagonal(context, batch.matrix, {1.0f, eps});
     growth = 1.0 + ridge;  // lambda_max of the new matrix, exactly as much more
   }
-  scaled_power(context, batch.scale, batch.scale, nullptr, scaling.margin() * growth, 1.0);
+  scaled_power(context, batch.scale, batch.scale, {}, scaling.margin() * growth, 1.0);
 }
 
 }  // namespace dashlm

@@ -36,7 +36,7 @@ void StackRoot::compute_batch(Context& context, const RootRequest& request,
                               const RootReports& reports) {
   const ArenaScope scope(context.scratch);
   const int64_t blocks = request.factors.dim(0);
-  const auto scalars = [&](const char* name, DType dtype = DType::f32) {
+  const auto scalars = [&](const TensorName& name, DType dtype = DType::f32) {
     return context.scratch.take(name, {blocks}, dtype);
   };
   RootBatch batch{.matrix = context.scratch.take("root.matrix", request.factors.shape),
@@ -50,22 +50,20 @@ void StackRoot::compute_batch(Context& context, const RootRequest& request,
                   .block_ids = request.block_ids,
                   .seed = request.seed,
                   .step = request.step};
-  if (!context.planning()) {
-    for (const Tensor& t : {batch.steps, batch.residual, batch.scale, batch.condition}) {
-      context.device.clear(t.data, t.bytes());
-    }
+  for (const Tensor& t : {batch.steps, batch.residual, batch.scale, batch.condition}) {
+    context.clear(t);
   }
   normalize_blocks(context, batch.matrix, batch.unit, batch.state, request.factors,
                    static_cast<float>(absolute_ridge() / request.factor_scale));
   if (request.factor_scale != 1.0) {
-    scaled_power(context, batch.unit, batch.unit, nullptr, request.factor_scale, 1.0);
+    scaled_power(context, batch.unit, batch.unit, {}, request.factor_scale, 1.0);
   }
   const RootResult result = solve(context, batch);
   const Tensor multiplier = scalars("root.multiplier");
   if (result.factor) {
-    scaled_power(context, multiplier, batch.scale, &batch.unit, *result.factor, -batch.exponent);
+    scaled_power(context, multiplier, batch.scale, batch.unit, *result.factor, -batch.exponent);
   }
-  store_roots(context, request.roots, result.matrix, result.factor ? &multiplier : nullptr,
+  store_roots(context, request.roots, result.matrix, result.factor ? multiplier : Tensor{},
               batch.state);
   report_roots(context, reports, batch.state, batch.unit, is_iterative());
 }

@@ -3,7 +3,10 @@
 
 #include <optional>
 
+#include "ops/roots/newton_step.h"
 #include "ops/roots/root_iteration.h"
+#include "ops/roots/root_reports.h"
+#include "ops/roots/spectral_root.h"
 #include "optim/inverse_root/inverse_root.h"
 
 namespace dashlm {

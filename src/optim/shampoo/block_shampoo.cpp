@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "ops/blocks/block_products.h"
 #include "ops/stacks/stack_linalg.h"
 
 namespace dashlm {
@@ -268,8 +269,7 @@ void BlockShampoo::apply(Context& context, size_t stack, const UpdateStep& step)
     const auto roots = [&](const FactorRange& range) {
       return factor_stacks_[range.stack].roots.rows(range.first + begin, count);
     };
-    const Tensor mean = part(state.mean), variance = part(state.variance);
-    const Tensor velocity = part(state.velocity), lr_scale = part(state.places.lr_scale);
+    const Tensor mean = part(state.mean);
     const Tensor direction = context.scratch.take("direction", mean.shape);
     if (preconditioned && shape.right.count > 0) {
       const Tensor left = context.scratch.take("left", mean.shape);
@@ -278,13 +278,16 @@ void BlockShampoo::apply(Context& context, size_t stack, const UpdateStep& step)
     } else if (preconditioned) {
       multiply_blocks(context, direction, roots(shape.left), mean, precision);
     }
-    apply_block_update(context, weights_, part(state.places.offsets),
-                       {.direction = direction,
+    apply_block_update(context,
+                       {.flat = weights_,
+                        .table = part(state.places.table),
+                        .direction = direction,
                         .mean = mean,
-                        .lr_scale = lr_scale,
-                        .variance = has_variance(config_.grafting) ? &variance : nullptr,
-                        .velocity = config_.momentum > 0 ? &velocity : nullptr},
-                       rule, part(state.ratios));
+                        .lr_scale = part(state.places.lr_scale),
+                        .ratios = part(state.ratios),
+                        .variance = part(state.variance),
+                        .velocity = part(state.velocity)},
+                       rule);
   });
 }
 

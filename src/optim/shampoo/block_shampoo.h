@@ -40,7 +40,7 @@ class BlockShampoo final : public Optimizer {
     Tensor mean;      // (N, r, c): M̃
     Tensor variance;  // (N, r, c): V; adam and adagrad grafting
     Tensor velocity;  // (N, r, c): M; with momentum
-    Tensor ratios;    // (N): of the last update, see ops/blocks/blocks.h
+    Tensor ratios;    // (N): of the last update, see ops/blocks/block_update.h
   };
   // Of one stack of S factors of size n.
   struct FactorState {

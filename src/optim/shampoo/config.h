@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/block_update.h"
 #include "optim/inverse_root/inverse_root.h"
 #include "optim/optimizer.h"
 

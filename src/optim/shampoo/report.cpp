@@ -49,7 +49,7 @@ std::vector<StackPlan> BlockShampoo::plan() const {
     const double sides = (stack.left.count > 0 ? rows : 0) + (stack.right.count > 0 ? cols : 0);
     int64_t bytes = 0;
     for (const Tensor& tensor : {stacks_[i].mean, stacks_[i].variance, stacks_[i].velocity}) {
-      if (tensor.rank() > 0) bytes += tensor.bytes();
+      if (tensor) bytes += tensor.bytes();
     }
     add(fmt::format("blocks {}x{}", stack.rows, stack.cols), std::ssize(stack.blocks), bytes,
         2 * count * sides / std::max(rows, cols));  // factors, then directions

@@ -61,7 +61,7 @@ TEST_F(ArenaTest, AfterCommitTensorsHaveAlignedDisjointZeroedMemory) {
     ASSERT_NE(tensor.data, nullptr);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.data) % 64, 0u);
     const auto* bytes = static_cast<const unsigned char*>(tensor.data);
-    for (int64_t i = 0; i < tensor.bytes(); ++i) ASSERT_EQ(bytes[i], 0) << tensor.name;
+    for (int64_t i = 0; i < tensor.bytes(); ++i) ASSERT_EQ(bytes[i], 0) << tensor.name.text();
     // Would show in those that follow, were they to overlap.
     std::memset(tensor.data, 0xFF, static_cast<size_t>(tensor.bytes()));
   }

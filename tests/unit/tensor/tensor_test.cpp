@@ -4,6 +4,7 @@
 
 #include <array>
 #include <numeric>
+#include <type_traits>
 
 #include "support/expect_error.h"
 
@@ -76,7 +77,7 @@ TEST_F(TensorTest, ViewKeepsTheElements) {
   const Tensor flat = tensor_.view({24});
   EXPECT_EQ(flat.data, tensor_.data);
   EXPECT_EQ(flat.shape, Shape({24}));
-  EXPECT_EQ(flat.name, "qkv");
+  EXPECT_EQ(flat.name.text(), "qkv");
   EXPECT_EQ(tensor_.view({2, 2, 3, 2}).dim(0), 2);
   expect_runtime_failure({"qkv f32 (4, 3, 2)", "(5, 5)"}, [&] { tensor_.view({5, 5}); });
 }
@@ -88,6 +89,32 @@ TEST_F(TensorTest, RowsAreConsecutiveEntriesOfTheFirstDimension) {
   EXPECT_EQ(rows.rows(1, 1).f32()[0], 12.0f);
   EXPECT_EQ(tensor_.rows(4, 0).elements(), 0);
   EXPECT_EQ(tensor_.rows(0, 4).shape, tensor_.shape);
+}
+
+TEST_F(TensorTest, WhatMayBeWrittenMayBeRead) {
+  const ConstTensor read_only = tensor_.rows(1, 2);
+  EXPECT_EQ(read_only.f32(), values_.data() + 6);
+  EXPECT_EQ(read_only.text(), "qkv f32 (2, 3, 2)");
+  static_assert(std::is_same_v<decltype(read_only.f32()), const float*>);
+  static_assert(std::is_same_v<decltype(read_only.rows(0, 1)), ConstTensor>);
+  static_assert(!std::is_convertible_v<ConstTensor, Tensor>);
+  // Within an aggregate, the address of a tensor must not become that of its elements.
+  static_assert(!std::is_aggregate_v<ConstTensor>);
+}
+
+TEST_F(TensorTest, AnAbsentOneHasNoDimensions) {
+  EXPECT_TRUE(tensor_);
+  EXPECT_TRUE((Tensor{nullptr, DType::f32, {3}, "measured"}));
+  EXPECT_FALSE(Tensor{});
+  EXPECT_FALSE(ConstTensor(Tensor{}));
+  EXPECT_EQ(ConstTensor{}.i32(), nullptr);
+}
+
+TEST_F(TensorTest, PartsShareTheName) {
+  const Tensor named{values_.data(), DType::f32, {24}, std::string("layer11.gate_up")};
+  EXPECT_EQ(named.rows(3, 4).name.text().data(), named.name.text().data());
+  EXPECT_EQ(named.name, TensorName("layer11.gate_up"));
+  EXPECT_LT(tensor_.rows(0, 1).name, TensorName("r"));
 }
 
 TEST_F(TensorTest, RowsOutsideAreErrors) {

@@ -1,10 +1,8 @@
-#include "ops/blocks/adamw.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "device/cpu/parallel.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/blocks/backends.h"
 
 namespace dashlm::cpu {
 namespace {
@@ -31,29 +29,27 @@ void update_range(float* w, const float* g, float* m, float* v, int64_t count, c
 }  // namespace
 
 // Rows of a block make one item, as many as are worth a thread's while.
-void adamw(const Tensor& weights, const Tensor& gradients, const Tensor& places,
-           const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,
-           const AdamwStep& step) {
+void adamw(Context&, const AdamwTensors& t, const AdamwStep& step) {
   constexpr int64_t kGrain = 1 << 14;
-  const int64_t rows = moment1.dim(1), cols = moment1.dim(2);
+  const int64_t rows = t.moment1.dim(1), cols = t.moment1.dim(2);
   const int64_t item_rows = std::clamp<int64_t>(kGrain / cols, 1, rows);
   const int64_t items = (rows + item_rows - 1) / item_rows;  // of a block
-  const auto t = static_cast<double>(step.step);
-  const auto correction1 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta1, t)));
-  const auto correction2 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta2, t)));
-  parallel_for(moment1.dim(0) * items, [&](int64_t item) {
+  const auto steps = static_cast<double>(step.step);
+  const auto correction1 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta1, steps)));
+  const auto correction2 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta2, steps)));
+  parallel_for(t.moment1.dim(0) * items, [&](int64_t item) {
     const int64_t block = item / items, first = item % items * item_rows;
     const int64_t count = std::min(item_rows, rows - first);
-    const int64_t offset = places.as<int64_t>()[2 * block];
-    const int64_t row_stride = places.as<int64_t>()[2 * block + 1];
-    const float lr = step.lr * lr_scale.f32()[block];
+    const BlockEntry& entry = entries_of(t.table)[block];
+    const float lr = step.lr * t.lr_scale.f32()[block];
     const Factors factors{lr, 1.0f - lr * step.weight_decay, correction1, correction2};
     const auto update = [&](int64_t row, int64_t elements) {
-      const int64_t at = offset + row * row_stride, in_stack = (block * rows + row) * cols;
-      update_range(weights.f32() + at, gradients.f32() + at, moment1.f32() + in_stack,
-                   moment2.f32() + in_stack, elements, step, factors);
+      const int64_t at = entry.offset + row * entry.row_stride,
+                    in_stack = (block * rows + row) * cols;
+      update_range(t.weights.f32() + at, t.gradients.f32() + at, t.moment1.f32() + in_stack,
+                   t.moment2.f32() + in_stack, elements, step, factors);
     };
-    if (row_stride == cols) return update(first, count * cols);
+    if (entry.row_stride == cols) return update(first, count * cols);
     for (int64_t row = first; row < first + count; ++row) update(row, cols);
   });
 }

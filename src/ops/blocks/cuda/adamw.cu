@@ -1,8 +1,6 @@
-#include "ops/blocks/adamw.h"
-
 #include <cmath>
 
-#include "ops/core/cuda/operations.h"
+#include "ops/blocks/backends.h"
 #include "ops/stacks/cuda/stack_walk.cuh"
 
 namespace dashlm::cuda {
@@ -13,11 +11,11 @@ struct Moments {
   float correction1, correction2;  // of their bias
 };
 
-__global__ void update_weights(float* weights, const float* gradients, const int64_t* places,
+__global__ void update_weights(float* weights, const float* gradients, const BlockEntry* table,
                                const float* lr_scale, const Moments moments, const AdamwStep step,
                                int64_t blocks, int64_t elements, int64_t cols) {
   for (int64_t block = blockIdx.y; block < blocks; block += gridDim.y) {
-    const int64_t offset = places[2 * block], row_stride = places[2 * block + 1];
+    const int64_t offset = table[block].offset, row_stride = table[block].row_stride;
     const float lr = step.lr * lr_scale[block], keep = 1.0f - lr * step.weight_decay;
 #pragma unroll 1  // threads in flight are worth more than registers
     for (Walk walk(cols); walk.element < elements; walk.next()) {
@@ -37,19 +35,17 @@ __global__ void update_weights(float* weights, const float* gradients, const int
 
 }  // namespace
 
-void adamw(Context& context, const Tensor& weights, const Tensor& gradients, const Tensor& places,
-           const Tensor& lr_scale, const Tensor& moment1, const Tensor& moment2,
-           const AdamwStep& step) {
-  if (context.planning()) return;
-  const int64_t blocks = moment1.dim(0), cols = moment1.dim(2), elements = moment1.dim(1) * cols;
-  const auto t = static_cast<double>(step.step);
-  const Moments moments{.first = moment1.f32(),
-                        .second = moment2.f32(),
-                        .correction1 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta1, t))),
-                        .correction2 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta2, t)))};
-  launch(stream_of(context), update_weights, for_stack(blocks, elements), weights.f32(),
-         gradients.f32(), places.as<int64_t>(), lr_scale.f32(), moments, step, blocks, elements,
-         cols);
+void adamw(Context& context, const AdamwTensors& t, const AdamwStep& step) {
+  const int64_t blocks = t.moment1.dim(0), cols = t.moment1.dim(2);
+  const int64_t elements = t.moment1.dim(1) * cols;
+  const auto steps = static_cast<double>(step.step);
+  const Moments moments{
+      .first = t.moment1.f32(),
+      .second = t.moment2.f32(),
+      .correction1 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta1, steps))),
+      .correction2 = static_cast<float>(1.0 / (1.0 - std::pow(step.beta2, steps)))};
+  launch(context, update_weights, for_stack(blocks, elements), t.weights.f32(), t.gradients.f32(),
+         entries_of(t.table), t.lr_scale.f32(), moments, step, blocks, elements, cols);
 }
 
 }  // namespace dashlm::cuda

@@ -1,14 +1,12 @@
-#include "ops/core/convert.h"
-
 #include "device/cpu/parallel.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/backends.h"
 #include "tensor/bf16.h"
 
 namespace dashlm::cpu {
 namespace {
 
 template <class To, class From>
-void convert_elements(const Tensor& out, const Tensor& in) {
+void convert_elements(const Tensor& out, const ConstTensor& in) {
   constexpr int64_t kGrain = 1 << 14;
   To* to = out.as<To>();
   const From* from = in.as<From>();
@@ -18,14 +16,14 @@ void convert_elements(const Tensor& out, const Tensor& in) {
 }
 
 template <class To>
-void convert_to(const Tensor& out, const Tensor& in) {
+void convert_to(const Tensor& out, const ConstTensor& in) {
   in.dtype == DType::f32 ? convert_elements<To, float>(out, in)
                          : convert_elements<To, Bf16>(out, in);
 }
 
 }  // namespace
 
-void convert(const Tensor& out, const Tensor& in) {
+void convert(Context&, const Tensor& out, const ConstTensor& in) {
   out.dtype == DType::f32 ? convert_to<float>(out, in) : convert_to<Bf16>(out, in);
 }
 

@@ -1,17 +1,15 @@
-#include "ops/core/peak.h"
-
 #include <cblas.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "base/timer.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/backends.h"
 
 namespace dashlm::cpu {
 
 // Called outside of parallel_for(), so that OpenBLAS uses all threads.
-double measure_matmul_peak(int repeats) {
+double measure_matmul_peak(Device&, MatmulPrecision, int repeats) {
   constexpr blasint kSize = 2048;
   std::vector<float> a(kSize * kSize, 0.5f), b(kSize * kSize, 0.25f), c(kSize * kSize);
   const auto product = [&] {

@@ -1,9 +1,7 @@
-#include "ops/core/reduce.h"
-
 #include <vector>
 
 #include "device/cpu/parallel.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/backends.h"
 
 namespace dashlm::cpu {
 namespace {
@@ -20,7 +18,7 @@ double sum_of_range(const float* x, int64_t count, Term term) {
 
 // Sums term(x) over all elements: partial sums of fixed ranges, added up in order.
 template <class Term>
-double sum_of(const Tensor& x, Term term) {
+double sum_of(const ConstTensor& x, Term term) {
   constexpr int64_t kGrain = 1 << 14;
   const float* data = x.f32();
   std::vector<double> partial(static_cast<size_t>((x.elements() + kGrain - 1) / kGrain));
@@ -34,12 +32,12 @@ double sum_of(const Tensor& x, Term term) {
 
 }  // namespace
 
-void add_sum(const Tensor& total, const Tensor& x) {
-  *total.as<double>() += sum_of(x, [](double v) { return v; });
+void add_sum(Context& context, const Tensor& total, const ConstTensor& x) {
+  context.compute([&] { *total.as<double>() += sum_of(x, [](double v) { return v; }); });
 }
 
-void add_sum_of_squares(const Tensor& total, const Tensor& x) {
-  *total.as<double>() += sum_of(x, [](double v) { return v * v; });
+void add_sum_of_squares(Context& context, const Tensor& total, const ConstTensor& x) {
+  context.compute([&] { *total.as<double>() += sum_of(x, [](double v) { return v * v; }); });
 }
 
 }  // namespace dashlm::cpu

@@ -1,7 +1,5 @@
-#include "ops/core/convert.h"
-
+#include "ops/core/backends.h"
 #include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -16,16 +14,15 @@ __global__ void convert_elements(To* __restrict__ out, const From* __restrict__ 
 
 }  // namespace
 
-void convert(Context& context, const Tensor& out, const Tensor& in) {
-  if (context.planning()) return;
+void convert(Context& context, const Tensor& out, const ConstTensor& in) {
   if (out.dtype == in.dtype) return context.device.copy(out.data, in.data, in.bytes());
   const int64_t count = in.elements();
   with_type(out, [&]<class To>(To) {
     with_type(in, [&]<class From>(From) {
       To* to = out.as<To>();
       const From* from = in.as<From>();
-      launch(stream_of(context), convert_elements<To, From>, for_elements(divide_up(count, kGroup)),
-             to, from, count, groups_aligned(kGroup, to, from));
+      launch(context, convert_elements<To, From>, for_elements(divide_up(count, kGroup)), to, from,
+             count, groups_aligned(kGroup, to, from));
     });
   });
 }

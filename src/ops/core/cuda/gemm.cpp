@@ -164,6 +164,24 @@ const Plan& plan_of(const Product& product) {
 
 }  // namespace
 
+GemmOperand operand_of(const ConstTensor& x, bool transposed) {
+  const int64_t rows = x.dim(x.rank() - 2), cols = x.dim(x.rank() - 1);
+  return {x.data, cols, rows * cols, transposed};
+}
+
+DType operand_type(MatmulPrecision precision) {
+  switch (precision) {
+    case MatmulPrecision::fp32:
+    case MatmulPrecision::tf32:
+      return DType::f32;
+    case MatmulPrecision::fp16:
+      return DType::f16;
+    case MatmulPrecision::bf16:
+      return DType::bf16;
+  }
+  return DType::f32;
+}
+
 void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
           const GemmScale& scale, const GemmOperand& a, const GemmOperand& b,
           const GemmResult& result) {

@@ -6,7 +6,7 @@
 
 #include "device/cuda/cuda_device.h"
 #include "ops/core/precision.h"
-#include "tensor/dtype.h"
+#include "tensor/tensor.h"
 
 namespace dashlm::cuda {
 
@@ -19,6 +19,12 @@ struct GemmOperand {
   int64_t stride;
   bool transposed = false;
 };
+
+// A matrix, or a stack of them, without gaps.
+GemmOperand operand_of(const ConstTensor& x, bool transposed = false);
+
+// The type of the elements of operands.
+DType operand_type(MatmulPrecision precision);
 
 struct GemmShape {
   int64_t stack, m, n, k;

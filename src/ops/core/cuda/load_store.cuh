@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "ops/stacks/cuda/stack_walk.cuh"
+#include "ops/core/cuda/support.cuh"
 #include "tensor/tensor.h"
 
 namespace dashlm {
@@ -112,7 +112,7 @@ __device__ inline int64_t step_in_row() {
 
 // Calls act(T()) for the type T of the tensor's elements.
 template <class Act>
-void with_type(const Tensor& x, const Act& act) {
+void with_type(const ConstTensor& x, const Act& act) {
   if (x.dtype == DType::f32) return act(float());
   if (x.dtype == DType::bf16) return act(__nv_bfloat16());
   fail_runtime("{} must be f32 or bf16", x.text());
@@ -121,7 +121,7 @@ void with_type(const Tensor& x, const Act& act) {
 // Calls act(W(), N()) for the types of two tensors, of which `wide` has that of `narrow` or a wider
 // one.
 template <class Act>
-void with_types(const Tensor& wide, const Tensor& narrow, const Act& act) {
+void with_types(const ConstTensor& wide, const ConstTensor& narrow, const Act& act) {
   with_type(wide, [&]<class W>(W) {
     with_type(narrow, [&]<class N>(N) {
       if constexpr (sizeof(W) < sizeof(N)) {

@@ -1,7 +1,5 @@
-#include "ops/core/reduce.h"
-
+#include "ops/core/backends.h"
 #include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -30,25 +28,24 @@ __global__ void add_partial(double* total, const double* partial, int64_t count)
 }
 
 template <bool kSquares>
-void add_to(Context& context, const Tensor& total, const Tensor& x) {
+void add_to(Context& context, const Tensor& total, const ConstTensor& x) {
   const int64_t count = x.elements();
   const LaunchShape shape = for_elements(divide_up(count, kGroup));
   const ArenaScope scope(context.scratch);
   const Tensor partial = context.scratch.take("sums of blocks", {shape.grid.x}, DType::f64);
-  if (context.planning()) return;
-  launch(stream_of(context), sum_blocks<kSquares>, shape, partial.as<double>(), x.f32(), count,
+  launch(context, sum_blocks<kSquares>, shape, partial.as<double>(), x.f32(), count,
          groups_aligned(kGroup, x.f32()));
-  launch(stream_of(context), add_partial, {dim3(1), dim3(kThreads)}, total.as<double>(),
-         partial.as<double>(), partial.elements());
+  launch(context, add_partial, {dim3(1), dim3(kThreads)}, total.as<double>(), partial.as<double>(),
+         partial.elements());
 }
 
 }  // namespace
 
-void add_sum(Context& context, const Tensor& total, const Tensor& x) {
+void add_sum(Context& context, const Tensor& total, const ConstTensor& x) {
   add_to<false>(context, total, x);
 }
 
-void add_sum_of_squares(Context& context, const Tensor& total, const Tensor& x) {
+void add_sum_of_squares(Context& context, const Tensor& total, const ConstTensor& x) {
   add_to<true>(context, total, x);
 }
 

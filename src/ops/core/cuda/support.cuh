@@ -1,8 +1,9 @@
-// What the kernels of this folder share: sizes of launches, and sums over a warp or a block.
+// What kernels share: how they are started, sizes of launches, and sums over a warp or a block.
 //
 // Sums are deterministic: their order depends on the number of threads alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "device/cuda/cuda_device.h"
@@ -23,6 +24,19 @@ inline cudaStream_t stream_of(const Context& context) {
 
 inline int64_t divide_up(int64_t count, int64_t by) {
   return (count + by - 1) / by;
+}
+
+// Queues a kernel on the context's stream, but not when planning.
+template <class... Parameters, class... Arguments>
+void launch(const Context& context, void (*kernel)(Parameters...), const LaunchShape& shape,
+            Arguments... arguments) {
+  context.compute([&] { launch(stream_of(context), kernel, shape, arguments...); });
+}
+
+// Threads of a block that has `count` elements: whole warps, no more than it has work for.
+inline unsigned threads_for(int64_t count) {
+  return static_cast<unsigned>(std::clamp<int64_t>(divide_up(count, kWarp), 1, kThreads / kWarp)) *
+         kWarp;
 }
 
 // Blocks of kThreads for a grid-stride loop over `count` elements: enough to fill any GPU, so that

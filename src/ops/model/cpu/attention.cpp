@@ -1,15 +1,14 @@
 // Attention by blocks of query rows: the scores of one block and one head exist at a time, in
 // memory of the thread that works on them, and only up to the diagonal. Keys and values are packed
 // once for all blocks and heads that a thread computes with them.
-#include "ops/model/attention.h"
-
 #include <cmath>
 #include <cstring>
 
 #include "device/cpu/parallel.h"
 #include "ops/core/cpu/gemm.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/cpu/in_f32.h"
 #include "ops/core/cpu/vector_math.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cpu {
 namespace {
@@ -21,7 +20,7 @@ struct Layout {
   int64_t batch, length, query_heads, kv_heads, width;  // width: of a head
   int64_t row, group;  // elements from token to token; query heads per key head
 
-  Layout(const Tensor& qkv, const AttentionHeads& heads)
+  Layout(const ConstTensor& qkv, const AttentionHeads& heads)
       : batch(qkv.dim(0)),
         length(qkv.dim(1)),
         query_heads(heads.query),
@@ -126,14 +125,14 @@ void softmax_block_backward(float* scores, float* d_scores, int64_t rows, int64_
   }
 }
 
-}  // namespace
-
-int64_t attention_scratch(int64_t positions, int64_t width) {
-  return max_threads() * Workspace::floats(positions, width);
+// Memory for the workspaces of all threads.
+Tensor take_workspaces(Context& context, int64_t positions, int64_t width) {
+  return context.scratch.take("attention.work",
+                              {max_threads() * Workspace::floats(positions, width)});
 }
 
-void attention(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
-               const AttentionHeads& heads, const Tensor& work) {
+void attend(const Tensor& out, const Tensor& log_sum_exp, const ConstTensor& qkv,
+            const AttentionHeads& heads, const Tensor& work) {
   const Layout at(qkv, heads);
   const float* in = qkv.f32();
   const int64_t blocks = (at.length + kBlock - 1) / kBlock;
@@ -166,9 +165,9 @@ void attention(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
 
 // One item is one key head of one sequence: its gradients are sums over query heads and blocks,
 // taken in order.
-void attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& out,
-                        const Tensor& log_sum_exp, const Tensor& qkv, const AttentionHeads& heads,
-                        const Tensor& work) {
+void attend_backward(const Tensor& d_qkv, const ConstTensor& d_out, const ConstTensor& out,
+                     const ConstTensor& log_sum_exp, const ConstTensor& qkv,
+                     const AttentionHeads& heads, const Tensor& work) {
   const Layout at(qkv, heads);
   const float* in = qkv.f32();
   float* d_in = d_qkv.f32();
@@ -205,9 +204,9 @@ void attention_backward(const Tensor& d_qkv, const Tensor& d_out, const Tensor& 
   });
 }
 
-void cached_attention(const Tensor& out, const Tensor& keys, const Tensor& values,
-                      const Tensor& qkv, const AttentionHeads& heads, int64_t past,
-                      const Tensor& work) {
+void attend_to_cache(const Tensor& out, const Tensor& keys, const Tensor& values,
+                     const ConstTensor& qkv, const AttentionHeads& heads, int64_t past,
+                     const Tensor& work) {
   const Layout at(qkv, heads);
   const float* in = qkv.f32();
   const int64_t cache_row = at.kv_heads * at.width, positions = keys.dim(0);
@@ -230,6 +229,30 @@ void cached_attention(const Tensor& out, const Tensor& keys, const Tensor& value
     gemm(rows, at.width, columns, 1, {scores, positions}, {values.f32() + kv_offset, cache_row}, 0,
          {at.output(out.f32(), 0, begin, head), at.out_row()});
   });
+}
+
+}  // namespace
+
+void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp,
+               const ConstTensor& qkv, const AttentionHeads& heads) {
+  const ArenaScope scope(context.scratch);
+  const Tensor work = take_workspaces(context, qkv.dim(1), qkv.dim(3));
+  run_in_f32(context, attend, writes(out), log_sum_exp, reads(qkv), heads, work);
+}
+
+void attention_backward(Context& context, const AttentionBackward& t, const AttentionHeads& heads) {
+  const ArenaScope scope(context.scratch);
+  const Tensor work = take_workspaces(context, t.qkv.dim(1), t.qkv.dim(3));
+  run_in_f32(context, attend_backward, writes(t.d_qkv), reads(t.d_out), reads(t.out), t.log_sum_exp,
+             reads(t.qkv), heads, work);
+}
+
+void cached_attention(Context& context, const Tensor& out, const Tensor& keys, const Tensor& values,
+                      const ConstTensor& qkv, const AttentionHeads& heads, int64_t past) {
+  const ArenaScope scope(context.scratch);
+  const Tensor work = take_workspaces(context, keys.dim(0), qkv.dim(3));
+  run_in_f32(context, attend_to_cache, writes(out), updates(keys), updates(values), reads(qkv),
+             heads, past, work);
 }
 
 }  // namespace dashlm::cpu

@@ -1,10 +1,9 @@
-#include "ops/model/cross_entropy.h"
-
 #include <cmath>
 
 #include "device/cpu/parallel.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/cpu/in_f32.h"
 #include "ops/core/cpu/vector_math.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cpu {
 namespace {
@@ -33,10 +32,8 @@ float loss_of(const Softmax& s, float target_logit) {
   return std::log(s.sum) + (s.max - target_logit);
 }
 
-}  // namespace
-
-void cross_entropy(const Tensor& losses, const Tensor& gradient, const Tensor& logits,
-                   const Tensor& targets, float scale) {
+void losses_and_gradient(const Tensor& losses, const Tensor& gradient, const ConstTensor& logits,
+                         const ConstTensor& targets, float scale) {
   const int64_t width = logits.dim(1);
   float *loss = losses.f32(), *d = gradient.f32();
   const float* x = logits.f32();
@@ -59,7 +56,15 @@ void cross_entropy(const Tensor& losses, const Tensor& gradient, const Tensor& l
   });
 }
 
-void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets) {
+}  // namespace
+
+void cross_entropy(Context& context, const Tensor& losses, const Tensor& gradient,
+                   const ConstTensor& logits, const ConstTensor& targets, float scale) {
+  run_in_f32(context, losses_and_gradient, losses, writes(gradient), logits, targets, scale);
+}
+
+void cross_entropy_loss(Context&, const Tensor& losses, const ConstTensor& logits,
+                        const ConstTensor& targets) {
   const int64_t width = logits.dim(1);
   float* loss = losses.f32();
   const float* x = logits.f32();

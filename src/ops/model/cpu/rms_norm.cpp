@@ -1,9 +1,8 @@
-#include "ops/model/rms_norm.h"
-
 #include <cmath>
 
 #include "device/cpu/parallel.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/cpu/in_f32.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cpu {
 namespace {
@@ -31,10 +30,8 @@ void normalize_row_backward(float* d_x, const float* d_out, const float* x, cons
   for (int64_t j = 0; j < width; ++j) d_x[j] += rstd * (d_out[j] * weight[j] - x[j] * mean);
 }
 
-}  // namespace
-
-void rms_norm(const Tensor& out, const Tensor& rstd, const Tensor& x, const Tensor& weight,
-              float eps) {
+void normalize(const Tensor& out, const Tensor& rstd, const ConstTensor& x,
+               const ConstTensor& weight, float eps) {
   const int64_t width = x.dim(1);
   float *o = out.f32(), *r = rstd.f32();
   const float *in = x.f32(), *w = weight.f32();
@@ -45,8 +42,8 @@ void rms_norm(const Tensor& out, const Tensor& rstd, const Tensor& x, const Tens
   });
 }
 
-void rms_norm_backward(const Tensor& d_x, const Tensor& d_weight, const Tensor& d_out,
-                       const Tensor& x, const Tensor& rstd, const Tensor& weight) {
+void normalize_backward(const Tensor& d_x, const Tensor& d_weight, const ConstTensor& d_out,
+                        const ConstTensor& x, const ConstTensor& rstd, const ConstTensor& weight) {
   const int64_t rows = x.dim(0), width = x.dim(1);
   float *dx = d_x.f32(), *dw = d_weight.f32();
   const float *dy = d_out.f32(), *in = x.f32(), *r = rstd.f32(), *w = weight.f32();
@@ -62,6 +59,19 @@ void rms_norm_backward(const Tensor& d_x, const Tensor& d_weight, const Tensor& 
       normalize_row_backward(dx + at, dy + at, in + at, w, r[i], width);
     }
   });
+}
+
+}  // namespace
+
+void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const ConstTensor& x,
+              const ConstTensor& weight, float eps) {
+  run_in_f32(context, normalize, writes(out), rstd, reads(x), reads(weight), eps);
+}
+
+void rms_norm_backward(Context& context, const RmsNormBackward& t) {
+  run_in_f32(context, normalize_backward, updates(t.d_x), t.d_weight, reads(t.d_out), reads(t.x),
+             t.rstd, reads(t.weight));
+  if (t.rounded) context.compute(convert, context, t.rounded, t.d_x);
 }
 
 }  // namespace dashlm::cpu

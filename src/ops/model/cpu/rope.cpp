@@ -1,12 +1,12 @@
-#include "ops/model/rope.h"
-
 #include "device/cpu/parallel.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/cpu/in_f32.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cpu {
+namespace {
 
-void rope(const Tensor& x, const Tensor& table, int64_t heads, RopeDirection direction,
-          int64_t first_position) {
+void rotate(const Tensor& x, const ConstTensor& table, int64_t heads, RopeDirection direction,
+            int64_t first_position) {
   constexpr int64_t kRows = 16;
   const int64_t length = x.dim(1), all_heads = x.dim(2), width = x.dim(3), half = width / 2;
   const float sign = direction == RopeDirection::forward ? 1.0f : -1.0f;
@@ -26,6 +26,13 @@ void rope(const Tensor& x, const Tensor& table, int64_t heads, RopeDirection dir
       }
     }
   });
+}
+
+}  // namespace
+
+void rope(Context& context, const Tensor& x, const ConstTensor& table, int64_t heads,
+          RopeDirection direction, int64_t first_position) {
+  run_in_f32(context, rotate, updates(x), table, heads, direction, first_position);
 }
 
 }  // namespace dashlm::cpu

@@ -1,15 +1,14 @@
-#include "ops/model/swiglu.h"
-
 #include "device/cpu/parallel.h"
-#include "ops/core/cpu/kernels.h"
+#include "ops/core/cpu/in_f32.h"
 #include "ops/core/cpu/vector_math.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cpu {
 namespace {
-constexpr int64_t kRows = 8;
-}
 
-void swiglu(const Tensor& out, const Tensor& gate_up) {
+constexpr int64_t kRows = 8;
+
+void gate(const Tensor& out, const ConstTensor& gate_up) {
   const int64_t width = out.dim(1);
   float* to = out.f32();
   const float* from = gate_up.f32();
@@ -23,7 +22,7 @@ void swiglu(const Tensor& out, const Tensor& gate_up) {
 }
 
 // silu'(x) = s · (1 + x · (1 - s)) with s = 1 / (1 + exp(-x)).
-void swiglu_backward(const Tensor& d_gate_up, const Tensor& d_out, const Tensor& gate_up) {
+void gate_backward(const Tensor& d_gate_up, const ConstTensor& d_out, const ConstTensor& gate_up) {
   const int64_t width = d_out.dim(1);
   float* d_both = d_gate_up.f32();
   const float *dy = d_out.f32(), *both = gate_up.f32();
@@ -40,6 +39,17 @@ void swiglu_backward(const Tensor& d_gate_up, const Tensor& d_out, const Tensor&
       }
     }
   });
+}
+
+}  // namespace
+
+void swiglu(Context& context, const Tensor& out, const ConstTensor& gate_up) {
+  run_in_f32(context, gate, writes(out), reads(gate_up));
+}
+
+void swiglu_backward(Context& context, const Tensor& d_gate_up, const ConstTensor& d_out,
+                     const ConstTensor& gate_up) {
+  run_in_f32(context, gate_backward, writes(d_gate_up), reads(d_out), reads(gate_up));
 }
 
 }  // namespace dashlm::cpu

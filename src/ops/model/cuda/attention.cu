@@ -2,7 +2,7 @@
 // attention_tiles.cuh. In bf16 the forward pass is cuDNN's where that can take it.
 #include <cfloat>
 
-#include "ops/core/cuda/operations.h"
+#include "ops/model/backends.h"
 #include "ops/model/cuda/attention_tiles.cuh"
 #include "ops/model/cuda/cudnn_attention.h"
 
@@ -112,8 +112,8 @@ struct Forward {
 };
 
 template <class T>
-void run_full(cudaStream_t stream, const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
-              const Layout& at) {
+void run_full(cudaStream_t stream, const Tensor& out, const Tensor& log_sum_exp,
+              const ConstTensor& qkv, const Layout& at) {
   const T* data = qkv.as<T>();
   const T* keys = data + at.query_heads * at.width;
   const ForwardTensors<T> x{
@@ -123,7 +123,7 @@ void run_full(cudaStream_t stream, const Tensor& out, const Tensor& log_sum_exp,
 
 template <class T>
 void run_cached(cudaStream_t stream, const Tensor& out, const Tensor& keys, const Tensor& values,
-                const Tensor& qkv, const Layout& at, int64_t past) {
+                const ConstTensor& qkv, const Layout& at, int64_t past) {
   const int64_t cache_row = at.kv_heads * at.width;
   const ForwardTensors<T> x{
       out.as<T>(), nullptr, qkv.as<T>(), {keys.as<T>(), values.as<T>(), cache_row, past}};
@@ -134,23 +134,25 @@ void run_cached(cudaStream_t stream, const Tensor& out, const Tensor& keys, cons
 
 }  // namespace
 
-void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
-               const AttentionHeads& heads) {
+void attention(Context& context, const Tensor& out, const Tensor& log_sum_exp,
+               const ConstTensor& qkv, const AttentionHeads& heads) {
   if (qkv.dtype == DType::bf16 && cudnn_attention(context, out, log_sum_exp, qkv, heads)) return;
   const Layout at(qkv, heads);
   check_width(at);
-  if (context.planning()) return;
-  const cudaStream_t stream = stream_of(context);
-  with_type(qkv, [&]<class T>(T) { run_full<T>(stream, out, log_sum_exp, qkv, at); });
+  context.compute([&] {
+    const cudaStream_t stream = stream_of(context);
+    with_type(qkv, [&]<class T>(T) { run_full<T>(stream, out, log_sum_exp, qkv, at); });
+  });
 }
 
 void cached_attention(Context& context, const Tensor& out, const Tensor& keys, const Tensor& values,
-                      const Tensor& qkv, const AttentionHeads& heads, int64_t past) {
+                      const ConstTensor& qkv, const AttentionHeads& heads, int64_t past) {
   const Layout at(qkv, heads);
   check_width(at);
-  if (context.planning()) return;
-  const cudaStream_t stream = stream_of(context);
-  with_type(qkv, [&]<class T>(T) { run_cached<T>(stream, out, keys, values, qkv, at, past); });
+  context.compute([&] {
+    const cudaStream_t stream = stream_of(context);
+    with_type(qkv, [&]<class T>(T) { run_cached<T>(stream, out, keys, values, qkv, at, past); });
+  });
 }
 
 }  // namespace dashlm::cuda

@@ -1,7 +1,7 @@
 // The gradients of attention by own kernels. The weights of scores are taken again from the
 // log-sum-exp; one kernel gives dQ and another dK and dV, so that each sum has one owner and one
 // order. The parts are in attention_tiles.cuh. In bf16 cuDNN does this where it can.
-#include "ops/core/cuda/operations.h"
+#include "ops/model/backends.h"
 #include "ops/model/cuda/attention_tiles.cuh"
 #include "ops/model/cuda/cudnn_attention.h"
 
@@ -141,33 +141,28 @@ struct Backward {
 };
 
 template <class T>
-void run_backward(cudaStream_t stream, const Tensor& d_qkv, const Tensor& d_out, const Tensor& out,
-                  const Tensor& log_sum_exp, const Tensor& delta, const Tensor& qkv,
+void run_backward(cudaStream_t stream, const AttentionBackward& t, const Tensor& delta,
                   const Layout& at) {
   launch(stream, delta_kernel<T>, for_elements(delta.elements() * kWarp), delta.f32(),
-         d_out.as<T>(), out.as<T>(), at);
-  const BackwardTensors<T> x{d_qkv.as<T>(), d_out.as<T>(), log_sum_exp.f32(), delta.f32(),
-                             qkv.as<T>()};
+         t.d_out.as<T>(), t.out.as<T>(), at);
+  const BackwardTensors<T> x{t.d_qkv.as<T>(), t.d_out.as<T>(), t.log_sum_exp.f32(), delta.f32(),
+                             t.qkv.as<T>()};
   run_for_width<Backward, T>(at.width, stream, x, at);
 }
 
 }  // namespace
 
-void attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_out,
-                        const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
-                        const AttentionHeads& heads) {
-  if (qkv.dtype == DType::bf16 &&
-      cudnn_attention_backward(context, d_qkv, d_out, out, log_sum_exp, qkv, heads)) {
+void attention_backward(Context& context, const AttentionBackward& t, const AttentionHeads& heads) {
+  if (t.qkv.dtype == DType::bf16 && cudnn_attention_backward(context, t, heads)) {
     return;
   }
-  const Layout at(qkv, heads);
+  const Layout at(t.qkv, heads);
   check_width(at);
   const ArenaScope scope(context.scratch);
-  const Tensor delta = context.scratch.take("attention.delta", log_sum_exp.shape);
-  if (context.planning()) return;
-  const cudaStream_t stream = stream_of(context);
-  with_type(qkv, [&]<class T>(T) {
-    run_backward<T>(stream, d_qkv, d_out, out, log_sum_exp, delta, qkv, at);
+  const Tensor delta = context.scratch.take("attention.delta", t.log_sum_exp.shape);
+  context.compute([&] {
+    const cudaStream_t stream = stream_of(context);
+    with_type(t.qkv, [&]<class T>(T) { run_backward<T>(stream, t, delta, at); });
   });
 }
 

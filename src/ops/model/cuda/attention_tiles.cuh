@@ -48,7 +48,7 @@ struct Layout {
   int64_t row, group;  // elements of qkv from token to token; query heads per key head
   float scale;
 
-  Layout(const Tensor& qkv, const AttentionHeads& heads)
+  Layout(const ConstTensor& qkv, const AttentionHeads& heads)
       : batch(qkv.dim(0)),
         length(qkv.dim(1)),
         query_heads(heads.query),

@@ -1,10 +1,8 @@
-#include "ops/model/cross_entropy.h"
-
 #include <algorithm>
 #include <cfloat>
 
 #include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -68,29 +66,27 @@ __global__ void cross_entropy_rows(float* losses, T* gradient, const float* logi
 }
 
 template <class T>
-void launch_rows(Context& context, const Tensor& losses, T* gradient, const Tensor& logits,
-                 const Tensor& targets, float scale) {
+void launch_rows(Context& context, const Tensor& losses, T* gradient, const ConstTensor& logits,
+                 const ConstTensor& targets, float scale) {
   constexpr int64_t kMostBlocks = 1 << 16;
   const int64_t rows = targets.dim(0), width = logits.dim(1);
   const dim3 grid(static_cast<unsigned>(std::min(rows, kMostBlocks)));
-  launch(stream_of(context), cross_entropy_rows<T>, {grid, dim3(kRowThreads)}, losses.f32(),
-         gradient, logits.f32(), targets.i32(), rows, width, scale,
+  launch(context, cross_entropy_rows<T>, {grid, dim3(kRowThreads)}, losses.f32(), gradient,
+         logits.f32(), targets.i32(), rows, width, scale,
          groups_aligned(width, logits.f32(), gradient));
 }
 
 }  // namespace
 
 void cross_entropy(Context& context, const Tensor& losses, const Tensor& gradient,
-                   const Tensor& logits, const Tensor& targets, float scale) {
-  if (context.planning()) return;
+                   const ConstTensor& logits, const ConstTensor& targets, float scale) {
   with_type(gradient, [&]<class T>(T) {
     launch_rows(context, losses, gradient.as<T>(), logits, targets, scale);
   });
 }
 
-void cross_entropy_loss(Context& context, const Tensor& losses, const Tensor& logits,
-                        const Tensor& targets) {
-  if (context.planning()) return;
+void cross_entropy_loss(Context& context, const Tensor& losses, const ConstTensor& logits,
+                        const ConstTensor& targets) {
   launch_rows<float>(context, losses, nullptr, logits, targets, 0.0f);
 }
 

@@ -108,7 +108,7 @@ struct Problem {
   Pass pass;
   int64_t batch, length, query_heads, kv_heads, width;
 
-  Problem(Pass which, const Tensor& qkv, const AttentionHeads& heads)
+  Problem(Pass which, const ConstTensor& qkv, const AttentionHeads& heads)
       : gpu(0),
         pass(which),
         batch(qkv.dim(0)),
@@ -230,9 +230,14 @@ const Plan& plan_of(const Problem& problem) {
 
 using Pointers = std::unordered_map<int64_t, void*>;
 
+// cuDNN takes all addresses alike, of tensors that it writes and of those that it reads.
+void* address(const ConstTensor& x) {
+  return const_cast<void*>(x.data);
+}
+
 // Where the heads from `head` on lie, for each token.
-void* at_head(const Tensor& qkv, int64_t head) {
-  return static_cast<char*>(qkv.data) + head * qkv.dim(3) * size_of(qkv.dtype);
+void* at_head(const ConstTensor& qkv, int64_t head) {
+  return static_cast<char*>(address(qkv)) + head * qkv.dim(3) * size_of(qkv.dtype);
 }
 
 // The engines align parts of their workspace relative to its beginning.
@@ -265,7 +270,7 @@ bool aligned(const Pointers& tensors) {
   });
 }
 
-bool run(Context& context, Pass pass, const Tensor& qkv, const AttentionHeads& heads,
+bool run(Context& context, Pass pass, const ConstTensor& qkv, const AttentionHeads& heads,
          Pointers tensors) {
   if (choice() == Choice::own) return false;
   tensors.insert({{kQ, at_head(qkv, 0)},
@@ -282,7 +287,7 @@ bool run(Context& context, Pass pass, const Tensor& qkv, const AttentionHeads& h
   }
   const ArenaScope scope(context.scratch);
   const Tensor workspace = take_workspace(context, plan);
-  if (!context.planning()) execute(context, plan, workspace, std::move(tensors));
+  context.compute(execute, context, plan, workspace, std::move(tensors));
   return true;
 }
 
@@ -293,31 +298,30 @@ bool run(Context& context, Pass pass, const Tensor& qkv, const AttentionHeads& h
 #ifdef DASHLM_HAS_CUDNN
 
 bool cudnn_attention(Context& context, const Tensor& out, const Tensor& log_sum_exp,
-                     const Tensor& qkv, const AttentionHeads& heads) {
+                     const ConstTensor& qkv, const AttentionHeads& heads) {
   return run(context, Pass::forward, qkv, heads, {{kOut, out.data}, {kStats, log_sum_exp.data}});
 }
 
-bool cudnn_attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_out,
-                              const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
+bool cudnn_attention_backward(Context& context, const AttentionBackward& t,
                               const AttentionHeads& heads) {
-  return run(context, Pass::backward, qkv, heads,
-             {{kOut, out.data},
-              {kStats, log_sum_exp.data},
-              {kDOut, d_out.data},
-              {kDQ, at_head(d_qkv, 0)},
-              {kDK, at_head(d_qkv, heads.query)},
-              {kDV, at_head(d_qkv, heads.query + heads.key_value)}});
+  return run(context, Pass::backward, t.qkv, heads,
+             {{kOut, address(t.out)},
+              {kStats, address(t.log_sum_exp)},
+              {kDOut, address(t.d_out)},
+              {kDQ, at_head(t.d_qkv, 0)},
+              {kDK, at_head(t.d_qkv, heads.query)},
+              {kDV, at_head(t.d_qkv, heads.query + heads.key_value)}});
 }
 
 #else
 
-bool cudnn_attention(Context&, const Tensor&, const Tensor&, const Tensor&, const AttentionHeads&) {
+bool cudnn_attention(Context&, const Tensor&, const Tensor&, const ConstTensor&,
+                     const AttentionHeads&) {
   if (choice() != Choice::own) report_refusal("dashlm was built without cuDNN");
   return false;
 }
 
-bool cudnn_attention_backward(Context&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                              const Tensor&, const AttentionHeads&) {
+bool cudnn_attention_backward(Context&, const AttentionBackward&, const AttentionHeads&) {
   if (choice() != Choice::own) report_refusal("dashlm was built without cuDNN");
   return false;
 }

@@ -16,9 +16,8 @@
 namespace dashlm::cuda {
 
 bool cudnn_attention(Context& context, const Tensor& out, const Tensor& log_sum_exp,
-                     const Tensor& qkv, const AttentionHeads& heads);
-bool cudnn_attention_backward(Context& context, const Tensor& d_qkv, const Tensor& d_out,
-                              const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv,
+                     const ConstTensor& qkv, const AttentionHeads& heads);
+bool cudnn_attention_backward(Context& context, const AttentionBackward& t,
                               const AttentionHeads& heads);
 
 }  // namespace dashlm::cuda

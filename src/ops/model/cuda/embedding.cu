@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -67,32 +67,31 @@ __global__ void add_runs(float* d_table, const T* __restrict__ d_out,
 
 }  // namespace
 
-void embedding(Context& context, const Tensor& out, const Tensor& table, const Tensor& tokens) {
-  if (context.planning()) return;
+void embedding(Context& context, const Tensor& out, const ConstTensor& table,
+               const ConstTensor& tokens) {
   const int64_t count = tokens.dim(0), width = table.dim(1);
   with_types(out, table, [&]<class To, class From>(To, From) {
     To* to = out.as<To>();
     const From* from = table.as<From>();
-    launch(stream_of(context), copy_rows<To, From>, for_rows(count, width), to, from, tokens.i32(),
-           count, width, groups_aligned(width, to, from));
+    launch(context, copy_rows<To, From>, for_rows(count, width), to, from, tokens.i32(), count,
+           width, groups_aligned(width, to, from));
   });
 }
 
-void embedding_backward(Context& context, const Tensor& d_table, const Tensor& d_out,
-                        const Tensor& tokens) {
+void embedding_backward(Context& context, const Tensor& d_table, const ConstTensor& d_out,
+                        const ConstTensor& tokens) {
   const int64_t count = tokens.dim(0), width = d_table.dim(1);
   const ArenaScope scope(context.scratch);
   const Tensor order = context.scratch.take("sorted positions", {count}, DType::i64);
   const Tensor run = context.scratch.take("runs of tokens", {count}, DType::i64);
-  if (context.planning()) return;
-  launch(stream_of(context), sort_positions, for_elements(count * kWarp), order.as<int64_t>(),
+  launch(context, sort_positions, for_elements(count * kWarp), order.as<int64_t>(),
          run.as<int64_t>(), tokens.i32(), count);
   constexpr int64_t kMostSlices = 1024;
   const int64_t slices = std::min(divide_up(width, kThreads), kMostSlices);
   const dim3 grid(static_cast<unsigned>(count), static_cast<unsigned>(slices));
   with_type(d_out, [&]<class T>(T) {
-    launch(stream_of(context), add_runs<T>, {grid, dim3(kThreads)}, d_table.f32(), d_out.as<T>(),
-           tokens.i32(), order.as<int64_t>(), run.as<int64_t>(), width);
+    launch(context, add_runs<T>, {grid, dim3(kThreads)}, d_table.f32(), d_out.as<T>(), tokens.i32(),
+           order.as<int64_t>(), run.as<int64_t>(), width);
   });
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -102,45 +102,41 @@ __global__ void add_columns(float* d_weight, const float* d_weights, int64_t cou
 
 }  // namespace
 
-void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const Tensor& x,
-              const Tensor& weight, float eps) {
-  if (context.planning()) return;
+void rms_norm(Context& context, const Tensor& out, const Tensor& rstd, const ConstTensor& x,
+              const ConstTensor& weight, float eps) {
   const int64_t rows = x.dim(0), width = x.dim(1);
   with_types(x, out, [&]<class R, class T>(R, T) {
     const R* in = x.as<R>();
     const T* w = weight.as<T>();
     T* to = out.as<T>();
-    launch(stream_of(context), normalize_rows<R, T>, for_rows(rows, width), to, rstd.f32(), in, w,
-           rows, width, eps, groups_aligned(width, to, in, w));
+    launch(context, normalize_rows<R, T>, for_rows(rows, width), to, rstd.f32(), in, w, rows, width,
+           eps, groups_aligned(width, to, in, w));
   });
 }
 
-void rms_norm_backward(Context& context, const Tensor& d_x, const Tensor& d_weight,
-                       const Tensor& d_out, const Tensor& x, const Tensor& rstd,
-                       const Tensor& weight, const Tensor* rounded) {
+void rms_norm_backward(Context& context, const RmsNormBackward& t) {
   constexpr int64_t kMostBlocks = 512;  // to fill a GPU, and few rows to add up at the end
-  const int64_t rows = x.dim(0), width = x.dim(1);
+  const int64_t rows = t.x.dim(0), width = t.x.dim(1);
   const LaunchShape shape = for_rows(rows, width, kMostBlocks);
   const int64_t blocks = shape.grid.x;
   const ArenaScope scope(context.scratch);
   const Tensor d_weights = context.scratch.take("d_weight of blocks", {blocks, width});
-  if (context.planning()) return;
-  with_types(x, d_out, [&]<class R, class T>(R, T) {
-    Backward<R, T> b = {.d_x = d_x.as<R>(),
-                        .rounded = rounded ? rounded->as<__nv_bfloat16>() : nullptr,
+  with_types(t.x, t.d_out, [&]<class R, class T>(R, T) {
+    Backward<R, T> b = {.d_x = t.d_x.as<R>(),
+                        .rounded = t.rounded.as<__nv_bfloat16>(),
                         .d_weights = d_weights.f32(),
-                        .d_out = d_out.as<T>(),
-                        .x = x.as<R>(),
-                        .rstd = rstd.f32(),
-                        .weight = weight.as<T>(),
+                        .d_out = t.d_out.as<T>(),
+                        .x = t.x.as<R>(),
+                        .rstd = t.rstd.f32(),
+                        .weight = t.weight.as<T>(),
                         .rows = rows,
                         .width = width,
                         .aligned = false};
     b.aligned = groups_aligned(width, b.d_x, b.rounded, b.d_weights, b.d_out, b.x, b.weight);
-    launch(stream_of(context), normalize_rows_backward<R, T>, shape, b);
+    launch(context, normalize_rows_backward<R, T>, shape, b);
   });
-  launch(stream_of(context), add_columns,
-         {dim3(static_cast<unsigned>(divide_up(width, kWarp))), dim3(kThreads)}, d_weight.f32(),
+  launch(context, add_columns,
+         {dim3(static_cast<unsigned>(divide_up(width, kWarp))), dim3(kThreads)}, t.d_weight.f32(),
          d_weights.f32(), blocks, width);
 }
 

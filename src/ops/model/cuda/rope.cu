@@ -1,5 +1,5 @@
 #include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -37,9 +37,8 @@ __global__ void rotate(T* x, const float* table, Rotation r) {
 
 }  // namespace
 
-void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
+void rope(Context& context, const Tensor& x, const ConstTensor& table, int64_t heads,
           RopeDirection direction, int64_t first_position) {
-  if (context.planning()) return;
   Rotation rotation = {
       .rows = x.dim(0) * x.dim(1),
       .length = x.dim(1),
@@ -53,9 +52,8 @@ void rope(Context& context, const Tensor& x, const Tensor& table, int64_t heads,
   const int64_t groups = std::clamp<int64_t>(divide_up(rotation.width, kGroup), 1, kThreads);
   shape.block = dim3(static_cast<unsigned>(groups),
                      static_cast<unsigned>(std::clamp<int64_t>(heads, 1, kThreads / groups)));
-  with_type(x, [&]<class T>(T) {
-    launch(stream_of(context), rotate<T>, shape, x.as<T>(), table.f32(), rotation);
-  });
+  with_type(
+      x, [&]<class T>(T) { launch(context, rotate<T>, shape, x.as<T>(), table.f32(), rotation); });
 }
 
 }  // namespace dashlm::cuda

@@ -1,5 +1,5 @@
 #include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
+#include "ops/model/backends.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -43,24 +43,24 @@ __global__ void gate_rows_backward(T* d_gate_up, const T* d_out, const T* gate_u
 
 }  // namespace
 
-void swiglu(Context& context, const Tensor& out, const Tensor& gate_up) {
-  if (context.planning()) return;
+void swiglu(Context& context, const Tensor& out, const ConstTensor& gate_up) {
   const int64_t rows = out.dim(0), width = out.dim(1);
   with_type(out, [&]<class T>(T) {
-    T *to = out.as<T>(), *from = gate_up.as<T>();
-    launch(stream_of(context), gate_rows<T>, for_rows(rows, width), to, from, rows, width,
+    T* to = out.as<T>();
+    const T* from = gate_up.as<T>();
+    launch(context, gate_rows<T>, for_rows(rows, width), to, from, rows, width,
            groups_aligned(width, to, from));
   });
 }
 
-void swiglu_backward(Context& context, const Tensor& d_gate_up, const Tensor& d_out,
-                     const Tensor& gate_up) {
-  if (context.planning()) return;
+void swiglu_backward(Context& context, const Tensor& d_gate_up, const ConstTensor& d_out,
+                     const ConstTensor& gate_up) {
   const int64_t rows = d_out.dim(0), width = d_out.dim(1);
   with_type(d_out, [&]<class T>(T) {
-    T *to = d_gate_up.as<T>(), *d = d_out.as<T>(), *from = gate_up.as<T>();
-    launch(stream_of(context), gate_rows_backward<T>, for_rows(rows, width), to, d, from, rows,
-           width, groups_aligned(width, to, d, from));
+    T* to = d_gate_up.as<T>();
+    const T *d = d_out.as<T>(), *from = gate_up.as<T>();
+    launch(context, gate_rows_backward<T>, for_rows(rows, width), to, d, from, rows, width,
+           groups_aligned(width, to, d, from));
   });
 }
 

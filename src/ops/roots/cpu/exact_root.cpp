@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "device/cpu/parallel.h"
-#include "ops/stacks/cpu/linalg_kernels.h"
+#include "ops/stacks/cpu/eigh.h"
 
 namespace dashlm {
 namespace {

@@ -1,7 +1,9 @@
-#include <cmath>
-#include <vector>
+#include "ops/stacks/cpu/eigh.h"
 
-#include "ops/stacks/cpu/linalg_kernels.h"
+#include <cmath>
+
+#include "ops/stacks/backends.h"
+#include "ops/stacks/cpu/stack_batches.h"
 #include "ops/stacks/cpu/stack_loops.h"
 
 // LAPACK's own routines, which libopenblas contains: divide and conquer for symmetric matrices.
@@ -59,6 +61,13 @@ bool eigh_f64(float* values, float* vectors, const float* matrix, int64_t n) {
   return done && all_finite(values, n) && all_finite(vectors, n * n);
 }
 
+// A matrix and LAPACK's workspace for each thread.
+Tensor take_workspaces(Context& context, int64_t n, EighPrecision precision) {
+  const int64_t floats = rounded(n * n) + rounded(real_work(n)) + rounded(integer_work(n));
+  return context.scratch.take(
+      "eigh", {threads_of_operation(), precision == EighPrecision::float32 ? floats : 0});
+}
+
 }  // namespace
 
 bool eigh_in_place(std::vector<double>& a, std::vector<double>& values) {
@@ -73,15 +82,12 @@ bool eigh_in_place(std::vector<double>& a, std::vector<double>& values) {
   return info == 0;
 }
 
-Shape eigh_scratch(int64_t n, EighPrecision precision) {
-  const int64_t floats = rounded(n * n) + rounded(real_work(n)) + rounded(integer_work(n));
-  return {threads_of_operation(), precision == EighPrecision::float32 ? floats : 0};
-}
-
-void eigh(const Tensor& values, const Tensor& vectors, const Tensor& matrix, const Tensor& state,
-          EighPrecision precision, const Tensor& work) {
+void eigh(Context& context, const Tensor& values, const Tensor& vectors, const ConstTensor& matrix,
+          const Tensor& state, EighPrecision precision) {
+  const ArenaScope scope(context.scratch);
   const int64_t n = matrix.dim(1);
-  for_each_block(matrix, [&](int64_t s) {
+  const Tensor work = take_workspaces(context, n, precision);
+  const auto decompose = [&](int64_t s) {
     int32_t& flags = state.i32()[s];
     if (!(flags & kActive)) return;
     float *w = values.f32() + s * n, *v = vectors.f32() + s * n * n;
@@ -90,7 +96,8 @@ void eigh(const Tensor& values, const Tensor& vectors, const Tensor& matrix, con
     const bool done = (precision == EighPrecision::float32 && eigh_f32(w, v, a, n, scratch)) ||
                       eigh_f64(w, v, a, n);
     if (!done) flags = kFailed;
-  });
+  };
+  context.compute([&] { for_each_block(matrix, decompose); });
 }
 
 }  // namespace dashlm::cpu

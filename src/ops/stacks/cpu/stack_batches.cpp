@@ -1,5 +1,8 @@
-#include "ops/stacks/cpu/linalg_kernels.h"
-#include "ops/stacks/cpu/stack_loops.h"
+#include "ops/stacks/cpu/stack_batches.h"
+
+#include <algorithm>
+
+#include "device/cpu/parallel.h"
 
 namespace dashlm::cpu {
 namespace {

@@ -21,7 +21,7 @@ void for_each_item(int64_t blocks, int64_t items, int64_t block_elements, const 
 // Calls body(s, begin, end) for ranges of elements, counted from the start of the stack
 // (S, n, n), that lie within block s and together cover all.
 template <class Body>
-void for_each_chunk(const Tensor& stack, const Body& body) {
+void for_each_chunk(const ConstTensor& stack, const Body& body) {
   constexpr int64_t kChunk = 1 << 15;  // 128 KiB, a part of the L2 cache
   const int64_t size = stack.dim(1) * stack.dim(2);
   const int64_t chunks = (size + kChunk - 1) / kChunk;
@@ -32,7 +32,7 @@ void for_each_chunk(const Tensor& stack, const Body& body) {
 
 // Calls body(s) for every block.
 template <class Body>
-void for_each_block(const Tensor& stack, const Body& body) {
+void for_each_block(const ConstTensor& stack, const Body& body) {
   for_each_item(stack.dim(0), 1, stack.dim(1) * stack.dim(2), [&](int64_t s, int64_t) { body(s); });
 }
 

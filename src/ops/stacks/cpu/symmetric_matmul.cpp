@@ -5,17 +5,18 @@
 #include "device/cpu/parallel.h"
 #include "ops/core/cpu/gemm.h"
 #include "ops/core/cpu/rounding.h"
-#include "ops/stacks/cpu/linalg_kernels.h"
+#include "ops/stacks/backends.h"
+#include "ops/stacks/cpu/rounded_operand.h"
 #include "ops/stacks/cpu/stack_loops.h"
 
 namespace dashlm::cpu {
 namespace {
 
-void round_operand(const Tensor& out, const Tensor& operand, MatmulPrecision precision,
-                   const Tensor* state) {
+void round_operand(const Tensor& out, const ConstTensor& operand, MatmulPrecision precision,
+                   const ConstTensor& state) {
   const auto round_all = [&](auto round) {
     for_each_chunk(operand, [&](int64_t s, int64_t begin, int64_t end) {
-      if (state && !(state->i32()[s] & kActive)) return;
+      if (state && !(state.i32()[s] & kActive)) return;
       const float* in = operand.f32();
       float* to = out.f32();
       for (int64_t i = begin; i < end; ++i) to[i] = round(in[i]);
@@ -44,20 +45,11 @@ float weight_unit(const float* weights, int64_t n) {
   return std::bit_cast<float>(unit);
 }
 
-}  // namespace
-
-Tensor rounded_operand(Context& context, const char* name, const Tensor& operand,
-                       MatmulPrecision precision, const Tensor* state) {
-  if (precision == MatmulPrecision::fp32) return operand;
-  const Tensor out = context.scratch.take(name, operand.shape);
-  if (!context.planning()) round_operand(out, operand, precision, state);
-  return out;
-}
-
-void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const Tensor& inactive,
-                      const SymmetricMatmul& options) {
+// A and B were rounded; `inactive` is what blocks that are not active get, unless they keep theirs.
+void multiply(const Tensor& c, const ConstTensor& a, const ConstTensor& b,
+              const ConstTensor& inactive, const SymmetricMatmul& options) {
   const int64_t n = c.dim(1), size = n * n;
-  const int32_t* state = options.state ? options.state->i32() : nullptr;
+  const int32_t* state = options.state.i32();
   const bool copies = options.inactive != SymmetricMatmul::Inactive::keep;
   for_each_matrix(c.dim(0), n * size / 2, [&](int64_t s) {
     float* out = c.f32() + s * size;
@@ -73,8 +65,13 @@ void symmetric_matmul(const Tensor& c, const Tensor& a, const Tensor& b, const T
   });
 }
 
-void from_spectrum(const Tensor& c, const Tensor& weights, const Eigenvectors& vectors,
-                   const Tensor& state, const Tensor& weighted, MatmulPrecision precision) {
+// Eigenvectors as they are, and as products take them.
+struct Eigenvectors {
+  const ConstTensor &exact, &rounded;
+};
+
+void assemble(const Tensor& c, const ConstTensor& weights, const Eigenvectors& vectors,
+              const ConstTensor& state, const Tensor& weighted, MatmulPrecision precision) {
   const int64_t n = c.dim(1), size = n * n;
   const auto active = [&](int64_t s) { return (state.i32()[s] & kActive) != 0; };
   const auto weights_of = [&](int64_t s) { return weights.f32() + s * n; };
@@ -94,6 +91,45 @@ void from_spectrum(const Tensor& c, const Tensor& weights, const Eigenvectors& v
     symmetric_gemm(n, n, unit_of(s), {vectors.rounded.f32() + s * size, n, true},
                    {weighted.f32() + s * size, n}, 0.0f, {c.f32() + s * size, n});
   });
+}
+
+}  // namespace
+
+ConstTensor rounded_operand(Context& context, const TensorName& name, const ConstTensor& operand,
+                            MatmulPrecision precision, const ConstTensor& state) {
+  if (precision == MatmulPrecision::fp32) return operand;
+  const Tensor out = context.scratch.take(name, operand.shape);
+  context.compute(round_operand, out, operand, precision, state);
+  return out;
+}
+
+// There are no copies on a CPU: products round for themselves.
+Tensor take_rounded(Context&, const TensorName&, const Shape&, MatmulPrecision) {
+  return {};
+}
+void round_values(Context&, const SymmetricStack&) {}
+
+void symmetric_matmul(Context& context, const SymmetricStack& c, const SymmetricStack& a,
+                      const SymmetricStack& b, const SymmetricMatmul& options) {
+  const ArenaScope scope(context.scratch);
+  const auto rounded = [&](const TensorName& name, const ConstTensor& operand) {
+    return rounded_operand(context, name, operand, options.precision, options.state);
+  };
+  const bool same = a.values.data && a.values.data == b.values.data;
+  const ConstTensor rounded_a = rounded("rounded A", a.values);
+  const ConstTensor rounded_b = same ? rounded_a : rounded("rounded B", b.values);
+  const bool copies_b = options.inactive == SymmetricMatmul::Inactive::copy_b;
+  context.compute(multiply, c.values, rounded_a, rounded_b, (copies_b ? b : a).values, options);
+}
+
+void from_spectrum(Context& context, const Tensor& c, const ConstTensor& weights,
+                   const ConstTensor& vectors, const ConstTensor& state,
+                   MatmulPrecision precision) {
+  const ArenaScope scope(context.scratch);
+  const Tensor weighted = context.scratch.take("weighted vectors", c.shape);
+  const ConstTensor rounded =
+      rounded_operand(context, "rounded vectors", vectors, precision, state);
+  context.compute(assemble, c, weights, Eigenvectors{vectors, rounded}, state, weighted, precision);
 }
 
 }  // namespace dashlm::cpu

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "ops/core/cuda/operations.h"
 #include "ops/core/cuda/support.cuh"
+#include "ops/stacks/backends.h"
 
 namespace dashlm::cuda {
 namespace {
@@ -125,7 +125,7 @@ class Solver {
     values_ = scratch.take("eigh values", {group, n}, kDType);
     info_ = scratch.take("eigh info", {2, group}, DType::i32);
     buffer_ = scratch.take("eigh buffer", {static_cast<int64_t>(bytes)}, DType::u8);
-    if (!context.planning()) host_buffer_.resize(host_bytes);
+    context.compute([&] { host_buffer_.resize(host_bytes); });
   }
   // cuSOLVER may be using the memory that now goes.
   ~Solver() {
@@ -176,7 +176,7 @@ int64_t group_size(int64_t blocks, int64_t n) {
 }  // namespace
 
 // In float32 this waits for the device: only the host can start another solver for a few blocks.
-void eigh(Context& context, const Tensor& values, const Tensor& vectors, const Tensor& matrix,
+void eigh(Context& context, const Tensor& values, const Tensor& vectors, const ConstTensor& matrix,
           const Tensor& state, EighPrecision precision) {
   if (matrix.elements() == 0) return;
   const int64_t count = matrix.dim(0), n = matrix.dim(1), group = group_size(count, n);
@@ -185,22 +185,22 @@ void eigh(Context& context, const Tensor& values, const Tensor& vectors, const T
   Blocks blocks{matrix.f32(), values.f32(), vectors.f32(), state.i32(), nullptr, count, n};
   if (precision == EighPrecision::float64) {
     Solver<double> solver(context, n, group);
-    if (!context.planning()) solver.run(blocks);
-    return;
+    return context.compute([&] { solver.run(blocks); });
   }
   const Tensor again = context.scratch.take("blocks to do again", {count}, DType::i32);
   Solver<float> solver(context, n, group);
   Solver<double> careful(context, n, 1);
-  if (context.planning()) return;
-  context.device.clear(again.data, again.bytes());
-  blocks.again = again.i32();
-  solver.run(blocks);
-  std::vector<int32_t> flags(static_cast<size_t>(count));
-  context.device.download(flags.data(), again.data, again.bytes());
-  blocks.again = nullptr;
-  for (int64_t s = 0; s < count; ++s) {
-    if (flags[static_cast<size_t>(s)]) careful.run(blocks.range(s, 1));
-  }
+  context.compute([&] {
+    context.device.clear(again.data, again.bytes());
+    blocks.again = again.i32();
+    solver.run(blocks);
+    std::vector<int32_t> flags(static_cast<size_t>(count));
+    context.device.download(flags.data(), again.data, again.bytes());
+    blocks.again = nullptr;
+    for (int64_t s = 0; s < count; ++s) {
+      if (flags[static_cast<size_t>(s)]) careful.run(blocks.range(s, 1));
+    }
+  });
 }
 
 }  // namespace dashlm::cuda

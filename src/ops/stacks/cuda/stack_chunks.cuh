@@ -16,7 +16,7 @@ struct Chunk {
 // Passed to kernels by value; a kernel goes through chunks blockIdx.x, blockIdx.x + gridDim.x, …
 class StackChunks {
  public:
-  explicit StackChunks(const Tensor& stack)
+  explicit StackChunks(const ConstTensor& stack)
       : size_(stack.dim(1) * stack.dim(2)),
         per_block_(divide_up(size_, kElements)),
         count_(stack.dim(0) * per_block_) {}

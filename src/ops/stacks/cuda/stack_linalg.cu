@@ -1,9 +1,7 @@
-#include "ops/stacks/stack_linalg.h"
-
 #include <algorithm>
 #include <utility>
 
-#include "ops/core/cuda/operations.h"
+#include "ops/stacks/backends.h"
 #include "ops/stacks/cuda/philox.cuh"
 #include "ops/stacks/cuda/stack_chunks.cuh"
 #include "ops/stacks/cuda/stack_operands.cuh"
@@ -14,8 +12,7 @@ namespace {
 // A BlockScalar in a kernel.
 struct Scalar {
   explicit Scalar(const BlockScalar& scalar)
-      : constant(scalar.constant),
-        per_block(scalar.per_block ? scalar.per_block->f32() : nullptr) {}
+      : constant(scalar.constant), per_block(scalar.per_block.f32()) {}
   __device__ float of(int64_t s) const { return per_block ? constant * per_block[s] : constant; }
 
   float constant;
@@ -96,14 +93,12 @@ __global__ void estimate_kernel(int64_t blocks, int64_t n, float* out, const dou
   }
 }
 
-void estimate(Context& context, const Tensor& out, const Tensor& matrix, Estimate kind) {
+void estimate(Context& context, const Tensor& out, const ConstTensor& matrix, Estimate kind) {
   const ArenaScope scope(context.scratch);
   const int64_t blocks = matrix.dim(0), n = matrix.dim(1);
   const Tensor sums = context.scratch.take("row sums", {blocks, n, 2}, DType::f64);
-  if (context.planning()) return;
-  launch(stream_of(context), sum_rows, for_warps(blocks * n), blocks * n, n, sums.as<double>(),
-         matrix.f32());
-  launch(stream_of(context), estimate_kernel, for_elements(blocks * kThreads), blocks, n, out.f32(),
+  launch(context, sum_rows, for_warps(blocks * n), blocks * n, n, sums.as<double>(), matrix.f32());
+  launch(context, estimate_kernel, for_elements(blocks * kThreads), blocks, n, out.f32(),
          sums.as<double>(), kind);
 }
 
@@ -289,36 +284,33 @@ void iterate(cudaStream_t stream, const Vectors& all, float* out, const float* m
 }  // namespace
 
 void identity_plus(Context& context, const Tensor& c, const BlockScalar& a, const BlockScalar& b,
-                   const Tensor& matrix) {
-  if (context.planning()) return;
+                   const ConstTensor& matrix) {
   const StackChunks chunks(c);
-  launch(stream_of(context), identity_plus_kernel, chunks.shape(), chunks, c.dim(1), c.f32(),
-         Scalar(a), Scalar(b), matrix.f32());
+  launch(context, identity_plus_kernel, chunks.shape(), chunks, c.dim(1), c.f32(), Scalar(a),
+         Scalar(b), matrix.f32());
 }
 
 void add_to_diagonal(Context& context, const Tensor& matrix, const BlockScalar& value) {
-  if (context.planning()) return;
   const int64_t blocks = matrix.dim(0), n = matrix.dim(1);
-  launch(stream_of(context), add_to_diagonal_kernel, for_elements(blocks * n), blocks, n,
-         matrix.f32(), Scalar(value));
+  launch(context, add_to_diagonal_kernel, for_elements(blocks * n), blocks, n, matrix.f32(),
+         Scalar(value));
 }
 
-void scaled_power(Context& context, const Tensor& out, const Tensor& x, const Tensor* y,
+void scaled_power(Context& context, const Tensor& out, const ConstTensor& x, const ConstTensor& y,
                   double multiplier, double exponent) {
-  if (context.planning()) return;
-  launch(stream_of(context), scaled_power_kernel, for_elements(x.elements()), x.elements(),
-         out.f32(), x.f32(), y ? y->f32() : nullptr, multiplier, exponent);
+  launch(context, scaled_power_kernel, for_elements(x.elements()), x.elements(), out.f32(), x.f32(),
+         y.f32(), multiplier, exponent);
 }
 
-void frobenius_norm(Context& context, const Tensor& out, const Tensor& matrix) {
+void frobenius_norm(Context& context, const Tensor& out, const ConstTensor& matrix) {
   estimate(context, out, matrix, Estimate::frobenius);
 }
 
-void eigenvalue_bound(Context& context, const Tensor& out, const Tensor& matrix) {
+void eigenvalue_bound(Context& context, const Tensor& out, const ConstTensor& matrix) {
   estimate(context, out, matrix, Estimate::bound);
 }
 
-void power_iteration(Context& context, const Tensor& out, const Tensor& matrix,
+void power_iteration(Context& context, const Tensor& out, const ConstTensor& matrix,
                      const PowerIteration& options) {
   // Blocks are taken together as far as their vectors need no more than 256 MiB, twice.
   constexpr int64_t kElements = int64_t{1} << 26;
@@ -329,14 +321,15 @@ void power_iteration(Context& context, const Tensor& out, const Tensor& matrix,
   const Shape shape = {batch, one.pool, one.stride};
   const Tensor v = context.scratch.take("vectors", shape);
   const Tensor product = context.scratch.take("products", shape);
-  if (context.planning()) return;
-  context.device.clear(out.data, out.bytes());
-  for (int64_t begin = 0; begin < blocks; begin += batch) {
-    const int64_t count = std::min(batch, blocks - begin);
-    iterate(stream_of(context), Vectors(count, one.pool, one.n), out.f32() + begin,
-            matrix.f32() + begin * one.n * one.n, options.block_ids.data() + begin, v.f32(),
-            product.f32(), options);
-  }
+  context.clear(out);
+  context.compute([&] {
+    for (int64_t begin = 0; begin < blocks; begin += batch) {
+      const int64_t count = std::min(batch, blocks - begin);
+      iterate(stream_of(context), Vectors(count, one.pool, one.n), out.f32() + begin,
+              matrix.f32() + begin * one.n * one.n, options.block_ids.data() + begin, v.f32(),
+              product.f32(), options);
+    }
+  });
 }
 
 }  // namespace dashlm::cuda

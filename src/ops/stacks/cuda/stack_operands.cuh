@@ -8,9 +8,8 @@
 #include <optional>
 
 #include "ops/core/cuda/gemm.h"
-#include "ops/core/cuda/operations.h"
 #include "ops/core/cuda/support.cuh"
-#include "ops/stacks/symmetric_stack.h"
+#include "ops/stacks/stack_linalg.h"
 
 namespace dashlm::cuda {
 
@@ -57,45 +56,43 @@ void with_rounded(const Tensor& copy, const Act& act) {
 }
 
 // Fills a copy of `stack`, whose rows it pads; null state: all blocks are active.
-inline void fill_rounded(const Context& context, const Tensor& copy, const Tensor& stack,
+inline void fill_rounded(const Context& context, const Tensor& copy, const ConstTensor& stack,
                          const int32_t* state = nullptr) {
   const int64_t rows = stack.dim(0) * stack.dim(1);
   with_rounded(copy, [&]<class T>(T* to) {
-    launch(stream_of(context), round_rows<T>, for_tiles(divide_up(rows, kTileRows)), to,
-           stack.f32(), state, rows, stack.dim(2), copy.dim(2));
+    launch(context, round_rows<T>, for_tiles(divide_up(rows, kTileRows)), to, stack.f32(), state,
+           rows, stack.dim(2), copy.dim(2));
   });
-}
-
-inline GemmOperand operand_of(const Tensor& x, bool transposed = false) {
-  const int64_t rows = x.dim(x.rank() - 2), cols = x.dim(x.rank() - 1);
-  return {x.data, cols, rows * cols, transposed};
 }
 
 // A stack as products in `precision` take it: itself for fp32, else a copy that it has or that is
 // made in scratch.
 class StackOperand {
  public:
-  StackOperand(Context& context, const char* name, const SymmetricStack& stack,
+  StackOperand(Context& context, const TensorName& name, const ConstTensor& stack,
                MatmulPrecision precision)
-      : taken_(stack.values) {
-    if (precision == MatmulPrecision::fp32) return;
-    if (stack.has_copy() && stack.precision == precision) {
-      taken_ = stack.rounded;
+      : stack_(stack), copy_(dashlm::take_rounded(context, name, stack.shape, precision)) {}
+  StackOperand(Context& context, const TensorName& name, const SymmetricStack& stack,
+               MatmulPrecision precision)
+      : stack_(stack.values) {
+    if (stack.has_copy() && stack.precision == precision && precision != MatmulPrecision::fp32) {
+      stack_ = stack.rounded;
     } else {
-      taken_ = take_rounded(context, name, stack.values.shape, precision);
-      source_ = stack.values;
+      copy_ = dashlm::take_rounded(context, name, stack.values.shape, precision);
     }
   }
 
   // To be called before operand(); null state: all blocks are active.
   void fill(const Context& context, const int32_t* state = nullptr) const {
-    if (source_) fill_rounded(context, taken_, *source_, state);
+    if (copy_) fill_rounded(context, copy_, stack_, state);
   }
-  GemmOperand operand(bool transposed = false) const { return operand_of(taken_, transposed); }
+  GemmOperand operand(bool transposed = false) const {
+    return copy_ ? operand_of(copy_, transposed) : operand_of(stack_, transposed);
+  }
 
  private:
-  Tensor taken_;
-  std::optional<Tensor> source_;  // what it is to be filled from
+  ConstTensor stack_;
+  Tensor copy_;  // absent: the stack itself is taken
 };
 
 }  // namespace dashlm::cuda

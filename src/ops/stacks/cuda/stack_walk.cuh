@@ -7,12 +7,6 @@
 
 namespace dashlm::cuda {
 
-// Threads of a CUDA block that has `count` elements: whole warps, no more than it has work for.
-inline unsigned threads_for(int64_t count) {
-  return static_cast<unsigned>(std::clamp<int64_t>(divide_up(count, kWarp), 1, kThreads / kWarp)) *
-         kWarp;
-}
-
 // For kernels over stacks: blocks of the stack lie along the grid's y, the elements of one along x.
 // The x side depends on a block's size alone, and with it the order of sums.
 inline LaunchShape for_stack(int64_t blocks, int64_t elements) {

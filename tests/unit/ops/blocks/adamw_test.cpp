@@ -1,5 +1,6 @@
 #include "ops/blocks/adamw.h"
 
+#include "ops/blocks/block_table.h"
 #include "support/lab.h"
 
 namespace dashlm::testing {
@@ -48,11 +49,17 @@ struct Scalar {
 // The operation on flat tensors, as one block of one row.
 void flat_adamw(Context& context, const Tensor& w, const Tensor& g, const Tensor& m,
                 const Tensor& v, const AdamwStep& step) {
-  std::vector<int64_t> place = {0, w.elements()};
+  std::vector<int64_t> table = {0, w.elements(), 1, w.elements(), 0};
   std::vector<float> one = {1.0f};
   const Shape block{1, 1, w.elements()};
-  adamw(context, w, g, {place.data(), DType::i64, {1, 2}, "places"},
-        {one.data(), DType::f32, {1}, "lr_scale"}, m.view(block), v.view(block), step);
+  adamw(context,
+        {.weights = w,
+         .gradients = g,
+         .table = {table.data(), DType::i64, {1, 5}, "table"},
+         .lr_scale = {one.data(), DType::f32, {1}, "lr_scale"},
+         .moment1 = m.view(block),
+         .moment2 = v.view(block)},
+        step);
 }
 
 TEST(AdamwOperation, FollowsTheFormulaOverSeveralSteps) {
@@ -110,15 +117,23 @@ TEST(AdamwOperation, UpdatesBlocksWhereverTheyLie) {
   const Tensor m = lab.normal("m", {2, kRows, kCols}, 0), v = lab.normal("v", {2, kRows, kCols}, 0);
   for (const int64_t row_stride : {kCols, kWidth}) {
     const Tensor before = lab.copy("before", w);
-    std::vector<int64_t> place = {5, row_stride, 25 * kWidth + 400, row_stride};
+    const BlockPlace places[] = {{5, row_stride, kRows, kCols},
+                                 {25 * kWidth + 400, row_stride, kRows, kCols}};
+    std::vector<int64_t> table = block_table(places);
     std::vector<float> scale = {1.0f, 0.5f};
     const AdamwStep step{
         .lr = 0.1f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.25f};
     std::fill_n(m.f32(), m.elements(), 0.0f);
     std::fill_n(v.f32(), v.elements(), 0.0f);
     run(lab, [&](Context& context) {
-      adamw(context, w, g, {place.data(), DType::i64, {2, 2}, "places"},
-            {scale.data(), DType::f32, {2}, "lr_scale"}, m, v, step);
+      adamw(context,
+            {.weights = w,
+             .gradients = g,
+             .table = {table.data(), DType::i64, {2, 5}, "table"},
+             .lr_scale = {scale.data(), DType::f32, {2}, "lr_scale"},
+             .moment1 = m,
+             .moment2 = v},
+            step);
     });
     const Tensor expected = lab.copy("expected", before);
     const Tensor m1 = lab.normal("m1", {1}), v1 = lab.normal("v1", {1});
@@ -127,7 +142,7 @@ TEST(AdamwOperation, UpdatesBlocksWhereverTheyLie) {
       scaled.lr = step.lr * scale[static_cast<size_t>(block)];
       for (int64_t i = 0; i < kRows; ++i) {
         for (int64_t j = 0; j < kCols; ++j) {
-          const int64_t at = place[static_cast<size_t>(2 * block)] + i * row_stride + j;
+          const int64_t at = places[block].offset + i * row_stride + j;
           m1.f32()[0] = v1.f32()[0] = 0;
           run(lab, [&](Context& context) {
             flat_adamw(context, expected.rows(at, 1), g.rows(at, 1), m1, v1, scaled);
@@ -146,11 +161,10 @@ TEST(AdamwOperation, ChecksShapes) {
   const Tensor w = lab.normal("w", {40}), g = lab.normal("g", {40});
   const Tensor m = lab.normal("m", {2, 4, 5}), v = lab.normal("v", {2, 4, 5});
   const Tensor scale = lab.normal("scale", {2});
-  std::vector<int64_t> place = {0, 5, 20, 5};
-  const Tensor places{place.data(), DType::i64, {2, 2}, "places"};
-  expect_shapes_checked(lab, {g, scale, m, v}, {},
+  const Tensor table = lab.table("table", {2, 5}, {0, 5, 4, 5, 0, 20, 5, 4, 5, 20});
+  expect_shapes_checked(lab, {g, table, scale, m, v}, {},
                         [&](Context& context, const std::vector<Tensor>& t) {
-                          adamw(context, w, t[0], places, t[1], t[2], t[3], {});
+                          adamw(context, {w, t[0], t[1], t[2], t[3], t[4]}, {});
                         });
 }
 

@@ -125,7 +125,7 @@ TEST(Attention, ForwardAndBackward) {
       expect_within(c.out, expected.out, bound.out);
       expect_within(c.lse, expected.log_sum_exp, bound.lse);
       run_everywhere(c.lab, [&](Context& context) {
-        attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+        attention_backward(context, {c.d_qkv, c.d_out, c.out, c.lse, c.qkv}, c.heads());
       });
       expect_within(c.d_qkv, reference::attention_backward(values(c.d_out), values(c.qkv), s),
                     bound.d_qkv);
@@ -163,10 +163,10 @@ TEST(Attention, Bf16IsRoundedFp32) {
       const Tensor d_out = c.lab.copy("f32 d_out", c.d_out), rounded = c.lab.copy("out", c.out),
                    d_qkv = c.lab.output("f32 d_qkv", c.d_qkv.shape);
       run_everywhere(c.lab, [&](Context& context) {
-        attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+        attention_backward(context, {c.d_qkv, c.d_out, c.out, c.lse, c.qkv}, c.heads());
       });
       run(c.lab, [&](Context& context) {
-        attention_backward(context, d_qkv, d_out, rounded, c.lse, qkv, c.heads());
+        attention_backward(context, {d_qkv, d_out, rounded, c.lse, qkv}, c.heads());
       });
       expect_within(c.d_qkv, values(d_qkv), of_bf16(d_qkv, bound.d_qkv));
     }
@@ -188,7 +188,7 @@ TEST(Attention, TheEnvironmentCanInsistOnCudnnOrRefuseIt) {
   Context context{c.lab.device(), scratch};
   const auto forward = [&] { attention(context, c.out, c.lse, c.qkv, c.heads()); };
   const auto backward = [&] {
-    attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+    attention_backward(context, {c.d_qkv, c.d_out, c.out, c.lse, c.qkv}, c.heads());
   };
   {
     const AttentionVariable variable("cudnn");  // which tests are built without
@@ -208,7 +208,7 @@ TEST(Attention, HugeScoresStayFinite) {
   Case c({1, 70, 2, 1, 8}, 100);  // scores of some ten thousands
   run(c.lab, [&](Context& context) {
     attention(context, c.out, c.lse, c.qkv, c.heads());
-    attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+    attention_backward(context, {c.d_qkv, c.d_out, c.out, c.lse, c.qkv}, c.heads());
   });
   EXPECT_TRUE(std::all_of(c.out.f32(), c.out.f32() + c.out.elements(),
                           [](float x) { return std::isfinite(x); }));
@@ -266,7 +266,7 @@ TEST(Attention, ChecksShapes) {
                         });
   expect_shapes_checked(c.lab, {c.d_qkv, c.d_out, c.out, c.lse, c.qkv}, {},
                         [&](Context& context, const std::vector<Tensor>& t) {
-                          attention_backward(context, t[0], t[1], t[2], t[3], t[4], heads);
+                          attention_backward(context, {t[0], t[1], t[2], t[3], t[4]}, heads);
                         });
   Case one({1, 3, 4, 2, 6}, 1);
   const Tensor keys = one.lab.normal("keys", {10, 2, 6}), kept = one.lab.normal("kept", {10, 2, 6});
@@ -280,7 +280,7 @@ TEST(Attention, ChecksShapes) {
   expect_runtime_failure({"attention", "out f32", "bf16"},
                          [&] { attention(context, c.out, c.lse, half.qkv, heads); });
   expect_runtime_failure({"attention_backward", "d_qkv f32", "bf16"}, [&] {
-    attention_backward(context, c.d_qkv, half.d_out, half.out, c.lse, half.qkv, heads);
+    attention_backward(context, {c.d_qkv, half.d_out, half.out, c.lse, half.qkv}, heads);
   });
   expect_runtime_failure({"attention", "4 query heads", "3 key heads"}, [&] {
     attention(context, c.out, c.lse, c.qkv, {4, 3});
@@ -307,7 +307,7 @@ TEST(Attention, NanReachesLaterPositionsOfItsGroup) {
     c.qkv.f32()[c.s.of_query(0, kPosition, bad)] = kNaN;
     run(c.lab, [&](Context& context) {
       attention(context, c.out, c.lse, c.qkv, c.heads());
-      attention_backward(context, c.d_qkv, c.d_out, c.out, c.lse, c.qkv, c.heads());
+      attention_backward(context, {c.d_qkv, c.d_out, c.out, c.lse, c.qkv}, c.heads());
     });
     const int64_t head = bad == 0 ? 0 : 1, last = bad == 0 ? kPosition : 69;
     for (int64_t t = 0; t < 70; ++t) {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <numeric>
 
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/block_copies.h"
 #include "ops/core/convert.h"
 #include "ops/core/matmul.h"
 #include "ops/model/cross_entropy.h"
@@ -154,10 +154,10 @@ TEST(Bf16, RmsNorm) {
       const Tensor wide_d_out = lab.copy("wide d_out", d_out), wide_d_x = lab.copy("wide d_x", d_x);
       const Tensor wide_d_weight = lab.copy("wide d_weight", d_weight);
       run_everywhere(lab, [&](Context& c) {
-        rms_norm_backward(c, d_x, d_weight, d_out, x, rstd, weight, &rounded);
+        rms_norm_backward(c, {d_x, d_weight, d_out, x, rstd, weight, rounded});
       });
       run(lab, [&](Context& c) {
-        rms_norm_backward(c, wide_d_x, wide_d_weight, wide_d_out, wide_x, rstd, wide_weight);
+        rms_norm_backward(c, {wide_d_x, wide_d_weight, wide_d_out, wide_x, rstd, wide_weight});
       });
       expect_rounded(d_x, wide_d_x);
       expect_rounded(d_weight, wide_d_weight);

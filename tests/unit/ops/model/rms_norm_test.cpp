@@ -65,7 +65,7 @@ TEST(RmsNorm, BackwardAddsToBothGradients) {
     run(c.lab, [&](Context& context) { rms_norm(context, c.out, c.rstd, c.x, c.weight, kEps); });
     const Doubles before_x = values(c.d_x), before_weight = values(c.d_weight);
     run_everywhere(c.lab, [&](Context& context) {
-      rms_norm_backward(context, c.d_x, c.d_weight, c.d_out, c.x, c.rstd, c.weight);
+      rms_norm_backward(context, {c.d_x, c.d_weight, c.d_out, c.x, c.rstd, c.weight});
     });
 
     const Doubles x = values(c.x), w = values(c.weight), d_out = values(c.d_out);
@@ -108,7 +108,7 @@ TEST(RmsNorm, ChecksShapes) {
                         });
   expect_shapes_checked(c.lab, {c.d_x, c.d_weight, c.d_out, c.x, c.rstd, c.weight}, {},
                         [](Context& context, const std::vector<Tensor>& t) {
-                          rms_norm_backward(context, t[0], t[1], t[2], t[3], t[4], t[5]);
+                          rms_norm_backward(context, {t[0], t[1], t[2], t[3], t[4], t[5]});
                         });
 }
 
@@ -117,7 +117,7 @@ TEST(RmsNorm, NanFillsItsRowOnly) {
   c.x.f32()[2 * 70 + 69] = kNaN;
   run(c.lab, [&](Context& context) {
     rms_norm(context, c.out, c.rstd, c.x, c.weight, kEps);
-    rms_norm_backward(context, c.d_x, c.d_weight, c.d_out, c.x, c.rstd, c.weight);
+    rms_norm_backward(context, {c.d_x, c.d_weight, c.d_out, c.x, c.rstd, c.weight});
   });
   EXPECT_EQ(count_nan(c.out), 70);
   EXPECT_EQ(count_nan(c.out.rows(2, 1)), 70);

@@ -90,7 +90,7 @@ TEST_F(StackLinalg, SymmetricMatmulIsAProduct) {
     const ArenaScope scope(memory_);
     const Tensor a = spd_stack(2, n), b = stack(2, n), c = stack(2, n);
     // B = 3I - A/2 commutes with A.
-    identity_plus(context_, b, {3.0f, nullptr}, {-0.5f, nullptr}, a);
+    identity_plus(context_, b, {3.0f}, {-0.5f}, a);
     std::fill_n(c.f32(), c.elements(), 0.25f);
     symmetric_matmul(context_, c, a, b, {.alpha = 2.0f, .beta = 4.0f, .diagonal = -1.0f});
     for (int64_t s = 0; s < 2; ++s) {
@@ -106,14 +106,14 @@ TEST_F(StackLinalg, SymmetricMatmulIsAProduct) {
 TEST_F(StackLinalg, SymmetricMatmulLeavesInactiveBlocksAlone) {
   const int64_t n = 17, size = n * n;
   const Tensor a = spd_stack(3, n), b = spd_stack(3, n), c = stack(3, n);
-  identity_plus(context_, b, {1.0f, nullptr}, {1.0f, nullptr}, a);
+  identity_plus(context_, b, {1.0f}, {1.0f}, a);
   const Tensor state = states({kActive, 0, kFailed});
   using Inactive = SymmetricMatmul::Inactive;
   for (const Inactive inactive : {Inactive::keep, Inactive::copy_a, Inactive::copy_b}) {
     for (const auto precision : {MatmulPrecision::fp32, MatmulPrecision::bf16}) {
       std::fill_n(c.f32(), c.elements(), 9.0f);
       symmetric_matmul(context_, c, a, b,
-                       {.precision = precision, .state = &state, .inactive = inactive});
+                       {.precision = precision, .state = state, .inactive = inactive});
       EXPECT_NE(c.f32()[0], 9.0f);
       for (int64_t i = size; i < 3 * size; ++i) {
         const float kept = inactive == Inactive::keep     ? 9.0f

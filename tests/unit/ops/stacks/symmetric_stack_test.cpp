@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "device/device.h"
-#include "ops/roots/root_iteration.h"
+#include "ops/roots/newton_step.h"
 #include "support/dense.h"
 
 namespace dashlm::testing {
@@ -56,7 +56,7 @@ class SymmetricStacks : public ::testing::TestWithParam<MatmulPrecision> {
       for (int64_t i = 0; i < n; ++i) one.f32()[(s * n + i) * n + i] = 1.0f;
     }
     std::fill_n(product.f32(), product.elements(), 0.0f);
-    symmetric_matmul(context_, product, c, one, {.precision = GetParam(), .state = &state});
+    symmetric_matmul(context_, product, c, one, {.precision = GetParam(), .state = state});
     return product;
   }
   static void expect_same(const Tensor& a, const Tensor& b, const char* what) {
@@ -85,7 +85,7 @@ TEST_P(SymmetricStacks, GiveTheBitsOfProductsThatRoundForThemselves) {
       SymmetricMatmul options{.alpha = 0.75f,
                               .diagonal = 0.1f,
                               .precision = precision,
-                              .state = &state,
+                              .state = state,
                               .inactive = inactive};
       if (inactive == Inactive::keep) options.beta = -1.0f;
       symmetric_matmul(context_, expected, a, b, options);
@@ -97,9 +97,9 @@ TEST_P(SymmetricStacks, GiveTheBitsOfProductsThatRoundForThemselves) {
     // Without values.
     const Tensor square = memory_.take("A²", a.shape);
     const SymmetricStack operand = SymmetricStack::take_operand(context_, "A²", a.shape, precision);
-    symmetric_matmul(context_, square, a, a, {.precision = precision, .state = &state});
+    symmetric_matmul(context_, square, a, a, {.precision = precision, .state = state});
     symmetric_matmul(context_, operand, copied_a, copied_a,
-                     {.precision = precision, .state = &state});
+                     {.precision = precision, .state = state});
     expect_same(shown(operand, state), shown(square, state), "an operand");
   }
 }
@@ -125,18 +125,18 @@ TEST_P(SymmetricStacks, GiveTheBitsOfANewtonStepInTwoParts) {
       const Tensor alive = states({kActive, 0, kActive, 0});
       if (apart) {
         const Tensor m = memory_.take("M", a.shape), correction = memory_.take("N", a.shape);
-        symmetric_matmul(context_, m, a, b, {.precision = precision, .state = &r.state});
+        symmetric_matmul(context_, m, a, b, {.precision = precision, .state = r.state});
         newton_correction(context_, correction, m, 1.25f, -0.3f, test);
         r.n = shown(correction, alive);
         r.m = shown(m, alive);
       } else {
-        const auto take = [&](const char* name) {
+        const auto take = [&](const TensorName& name) {
           return SymmetricStack::take_operand(context_, name, a.shape, precision);
         };
         const SymmetricStack m = take("M"), correction = take("N");
-        newton_product(context_,
-                       {correction, keeps_m ? &m : nullptr, copied(a), copied(b), precision}, 1.25f,
-                       -0.3f, test);
+        newton_product(
+            context_, {correction, keeps_m ? m : SymmetricStack(), copied(a), copied(b), precision},
+            1.25f, -0.3f, test);
         r.n = shown(correction, alive);
         if (keeps_m) r.m = shown(m, alive);
       }

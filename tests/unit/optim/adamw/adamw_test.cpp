@@ -58,10 +58,16 @@ class AdamwOptimizer : public ::testing::Test {
   static void flat_adamw(Context& context, const Tensor& w, const Tensor& g, const Tensor& m,
                          const Tensor& v, const AdamwStep& step) {
     const int64_t n = w.elements();
-    std::vector<int64_t> place = {0, n};
+    std::vector<int64_t> table = {0, n, 1, n, 0};
     std::vector<float> one = {1.0f};
-    adamw(context, w.view({n}), g.view({n}), {place.data(), DType::i64, {1, 2}, "places"},
-          {one.data(), DType::f32, {1}, "lr_scale"}, m.view({1, 1, n}), v.view({1, 1, n}), step);
+    adamw(context,
+          {.weights = w.view({n}),
+           .gradients = g.view({n}),
+           .table = {table.data(), DType::i64, {1, 5}, "table"},
+           .lr_scale = {one.data(), DType::f32, {1}, "lr_scale"},
+           .moment1 = m.view({1, 1, n}),
+           .moment2 = v.view({1, 1, n})},
+          step);
   }
   // A block's part of a flat tensor, packed.
   Tensor packed(const Tensor& flat, const Block& block) {
@@ -142,7 +148,7 @@ TEST_F(AdamwOptimizer, StateIsNamedAfterTheBlocksAndStartsAtZero) {
   std::set<std::string> names;
   std::set<const float*> elements;
   for (const Tensor& x : optimizer->state()) {
-    EXPECT_TRUE(names.insert(x.name).second) << x.name;
+    EXPECT_TRUE(names.insert(x.name).second) << x.name.text();
     for (int64_t i = 0; i < x.elements(); ++i) elements.insert(x.f32() + i);
   }
   EXPECT_EQ(names.size(), 2 * blocks().size());

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "model/parameters.h"
+#include "ops/blocks/block_copies.h"
+#include "ops/blocks/block_update.h"
 #include "support/step_lab.h"
 
 namespace dashlm::testing {
@@ -177,20 +179,22 @@ TEST(BlockLayout, PackingIsTheInverseOfUnpacking) {
   const Tensor to = lab.normal("to", {layout.elements()}, 0);
   for (const BlockStack& stack : blocks.stacks()) {
     const int64_t count = std::ssize(stack.blocks);
-    std::vector<int64_t> places;
-    for (const size_t block : stack.blocks) {
-      places.insert(places.end(),
-                    {blocks.blocks()[block].place.offset, blocks.blocks()[block].place.row_stride});
-    }
-    const Tensor where{places.data(), DType::i64, {count, 2}, "places"};
+    std::vector<BlockPlace> places;
+    for (const size_t block : stack.blocks) places.push_back(blocks.blocks()[block].place);
+    const Tensor table = lab.table("table", {count, kBlockTableColumns}, block_table(places));
     const Tensor packed = lab.output("packed", {count, stack.rows, stack.cols});
     const Tensor ratios = lab.output("ratios", {count}), ones = lab.normal("ones", {count}, 0, 1);
     run(lab, [&](Context& context) {
-      pack_blocks(context, packed, from, where, -2.0f);
+      pack_blocks(context, packed, from, table, -2.0f);
       // Without decay W - lr·P = 0 + (-1/2)·(-2·from).
-      apply_block_update(context, to, where,
-                         {.direction = packed, .mean = packed, .lr_scale = ones},
-                         {.lr = 0.5f, .grafting = Grafting::sgd}, ratios);
+      apply_block_update(context,
+                         {.flat = to,
+                          .table = table,
+                          .direction = packed,
+                          .mean = packed,
+                          .lr_scale = ones,
+                          .ratios = ratios},
+                         {.lr = 0.5f, .grafting = Grafting::sgd});
     });
   }
   EXPECT_EQ(values(to), values(from));

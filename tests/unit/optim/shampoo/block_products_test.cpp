@@ -1,7 +1,7 @@
 // Products of blocks in each precision: those of the rounded operands, added up in fp32.
 #include <gtest/gtest.h>
 
-#include "ops/blocks/blocks.h"
+#include "ops/blocks/block_products.h"
 #include "ops/core/cpu/rounding.h"
 #include "ops/core/matmul.h"
 #include "support/step_lab.h"

@@ -276,7 +276,7 @@ TEST(BlockShampoo, VectorsByAdamwHaveNoFactors) {
   block_shampoo(dash).vectors = VectorRule::adamw;
   StepLab a(dash), b(adamw);
   for (const Tensor& tensor : a.optimizer().state()) {
-    EXPECT_EQ(tensor.name.find("L of c"), std::string::npos) << tensor.name;
+    EXPECT_EQ(tensor.name.text().find("L of c"), std::string::npos) << tensor.name.text();
   }
   a.run(5);
   b.run(5);
@@ -379,7 +379,7 @@ TEST(BlockShampoo, StateIsNamedByBlockWhateverTheStacking) {
     std::set<std::string> names;
     int64_t bytes = 0;
     for (const Tensor& tensor : lab.optimizer().state()) {
-      EXPECT_TRUE(names.insert(tensor.name).second) << tensor.name;
+      EXPECT_TRUE(names.insert(tensor.name).second) << tensor.name.text();
       bytes += tensor.bytes();
     }
     if (reference.empty()) reference = names;

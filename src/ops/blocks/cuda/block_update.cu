@@ -1,65 +1,8 @@
-#include "ops/blocks/blocks.h"
-
-#include "ops/core/cuda/load_store.cuh"
-#include "ops/core/cuda/operations.h"
+#include "ops/blocks/backends.h"
 #include "ops/stacks/cuda/stack_walk.cuh"
 
 namespace dashlm::cuda {
 namespace {
-
-enum class Copy { gather, scatter };
-
-template <Copy kCopy, class T>
-__global__ void copy_elements(T* __restrict__ to, const T* __restrict__ from, const int64_t* table,
-                              int64_t blocks) {
-  for (int64_t block = blockIdx.y; block < blocks; block += gridDim.y) {
-    const int64_t* entry = table + kBlockTableColumns * block;
-    const int64_t offset = entry[0], row_stride = entry[1], rows = entry[2], cols = entry[3];
-    const int64_t begin = entry[4];
-    if (cols == 0) continue;
-    for (Walk at(cols); at.element < rows * cols; at.next()) {
-      const int64_t in_flat = offset + at.row * row_stride + at.col, in_packed = begin + at.element;
-      if constexpr (kCopy == Copy::gather) {
-        to[in_packed] = from[in_flat];
-      } else {
-        to[in_flat] = from[in_packed];
-      }
-    }
-  }
-}
-
-// Blocks of all sizes: as much of the grid for each as the average one needs.
-template <Copy kCopy>
-void copy_blocks(Context& context, const Tensor& to, const Tensor& from, const Tensor& packed,
-                 const Tensor& table) {
-  const int64_t blocks = table.dim(0);
-  if (context.planning() || blocks == 0) return;
-  with_type(to, [&]<class T>(T) {
-    launch(stream_of(context), copy_elements<kCopy, T>,
-           for_stack(blocks, divide_up(packed.elements(), blocks)), to.as<T>(), from.as<T>(),
-           table.as<int64_t>(), blocks);
-  });
-}
-
-__global__ void pack(float* __restrict__ stack, const float* __restrict__ flat,
-                     const int64_t* places, int64_t blocks, int64_t elements, int64_t cols,
-                     float scale) {
-  for (int64_t block = blockIdx.y; block < blocks; block += gridDim.y) {
-    const int64_t offset = places[2 * block], row_stride = places[2 * block + 1];
-    for (Walk at(cols); at.element < elements; at.next()) {
-      stack[block * elements + at.element] = scale * flat[offset + at.row * row_stride + at.col];
-    }
-  }
-}
-
-template <bool kSquare>
-__global__ void average_elements(float* __restrict__ average, const float* __restrict__ x,
-                                 int64_t count, float beta, float weight) {
-  for (int64_t i = first_element(); i < count; i += element_step()) {
-    const float term = kSquare ? weight * x[i] * x[i] : weight * x[i];
-    average[i] = beta * average[i] + term;
-  }
-}
 
 // The grafting rule's update Pg of an element.
 struct Graft {
@@ -119,7 +62,7 @@ __global__ void fill(float* out, int64_t count, float value) {
 // What the elements of a stack take part in.
 struct Move {
   float* weights;
-  const int64_t* places;
+  const BlockEntry* table;
   const float *lr_scale, *ratios;  // (N)
   const float* direction;          // or null: Pg
   float* velocity;                 // or null: no momentum
@@ -132,7 +75,7 @@ struct Move {
 __global__ void move_weights(const Move move, const Graft graft, int64_t blocks, int64_t elements,
                              int64_t cols) {
   for (int64_t block = blockIdx.y; block < blocks; block += gridDim.y) {
-    const int64_t offset = move.places[2 * block], row_stride = move.places[2 * block + 1];
+    const int64_t offset = move.table[block].offset, row_stride = move.table[block].row_stride;
     const float ratio = move.ratios[block];
     const float lr = move.lr * move.lr_scale[block], keep = 1.0f - lr * move.decay;
 #pragma unroll 1  // threads in flight are worth more than registers
@@ -152,47 +95,9 @@ __global__ void move_weights(const Move move, const Graft graft, int64_t blocks,
   }
 }
 
-template <bool kSquare>
-void average_in(Context& context, const Tensor& average, const Tensor& x, float beta,
-                float weight) {
-  if (context.planning()) return;
-  launch(stream_of(context), average_elements<kSquare>, for_elements(x.elements()), average.f32(),
-         x.f32(), x.elements(), beta, weight);
-}
-
 }  // namespace
 
-void gather_blocks(Context& context, const Tensor& packed, const Tensor& flat,
-                   const Tensor& table) {
-  copy_blocks<Copy::gather>(context, packed, flat, packed, table);
-}
-
-void scatter_blocks(Context& context, const Tensor& flat, const Tensor& packed,
-                    const Tensor& table) {
-  copy_blocks<Copy::scatter>(context, flat, packed, packed, table);
-}
-
-void pack_blocks(Context& context, const Tensor& stack, const Tensor& flat, const Tensor& places,
-                 float scale) {
-  if (context.planning()) return;
-  const int64_t blocks = stack.dim(0), cols = stack.dim(2), elements = stack.dim(1) * cols;
-  launch(stream_of(context), pack, for_stack(blocks, elements), stack.f32(), flat.f32(),
-         places.as<int64_t>(), blocks, elements, cols, scale);
-}
-
-void update_average(Context& context, const Tensor& average, const Tensor& x, float beta,
-                    float weight) {
-  average_in<false>(context, average, x, beta, weight);
-}
-
-void update_square_average(Context& context, const Tensor& average, const Tensor& x, float beta,
-                           float weight) {
-  average_in<true>(context, average, x, beta, weight);
-}
-
-void apply_block_update(Context& context, const Tensor& flat, const Tensor& places,
-                        const BlockTensors& tensors, const BlockUpdate& update,
-                        const Tensor& ratios) {
+void apply_block_update(Context& context, const BlockTensors& tensors, const BlockUpdate& update) {
   const int64_t blocks = tensors.mean.dim(0), cols = tensors.mean.dim(2);
   const int64_t elements = tensors.mean.dim(1) * cols;
   const LaunchShape shape = for_stack(blocks, elements);
@@ -200,37 +105,35 @@ void apply_block_update(Context& context, const Tensor& flat, const Tensor& plac
   const ArenaScope scope(context.scratch);
   // Even where this update needs none: a plan made at update 1 serves the preconditioned ones too.
   const Tensor sums = context.scratch.take("block update.sums", {blocks, 2, parts}, DType::f64);
-  if (context.planning()) return;
 
-  const cudaStream_t stream = stream_of(context);
   const Graft graft{.mean = tensors.mean.f32(),
-                    .variance = has_variance(update.grafting) ? tensors.variance->f32() : nullptr,
+                    .variance = has_variance(update.grafting) ? tensors.variance.f32() : nullptr,
                     .mean_correction = update.mean_correction,
                     .variance_correction = update.variance_correction,
                     .eps = update.graft_eps};
   const float* direction = update.preconditioned ? tensors.direction.f32() : nullptr;
   if (direction && update.grafting != Grafting::none) {
-    launch(stream, sum_squares, shape, sums.as<double>(), direction, graft, blocks, elements);
+    launch(context, sum_squares, shape, sums.as<double>(), direction, graft, blocks, elements);
     const LaunchShape one_each{dim3(static_cast<unsigned>(blocks)), dim3(threads_for(parts))};
-    launch(stream, graft_ratios, one_each, ratios.f32(), sums.as<double>(), parts);
+    launch(context, graft_ratios, one_each, tensors.ratios.f32(), sums.as<double>(), parts);
   } else {
     // Without grafting only the bias of the mean, from which the direction was made, is undone.
     const float ratio = direction ? update.mean_correction : 1.0f;
-    launch(stream, fill, for_elements(blocks), ratios.f32(), blocks, ratio);
+    launch(context, fill, for_elements(blocks), tensors.ratios.f32(), blocks, ratio);
   }
-  const bool decay_inside = tensors.velocity && update.decay_in_momentum;
-  const Move move{.weights = flat.f32(),
-                  .places = places.as<int64_t>(),
+  const bool decay_inside = bool(tensors.velocity) && update.decay_in_momentum;
+  const Move move{.weights = tensors.flat.f32(),
+                  .table = entries_of(tensors.table),
                   .lr_scale = tensors.lr_scale.f32(),
-                  .ratios = ratios.f32(),
+                  .ratios = tensors.ratios.f32(),
                   .direction = direction,
-                  .velocity = tensors.velocity ? tensors.velocity->f32() : nullptr,
+                  .velocity = tensors.velocity.f32(),
                   .lr = update.lr,
                   .momentum = update.momentum,
                   .decay = decay_inside ? 0.0f : update.weight_decay,
                   .decay_in_momentum = decay_inside ? update.weight_decay : 0.0f,
                   .nesterov = update.nesterov};
-  launch(stream, move_weights, shape, move, graft, blocks, elements, cols);
+  launch(context, move_weights, shape, move, graft, blocks, elements, cols);
 }
 
 }  // namespace dashlm::cuda

@@ -1,25 +1,10 @@
-#include "ops/blocks/blocks.h"
-
 #include <cmath>
 
 #include "device/cpu/parallel.h"
-#include "ops/blocks/cpu/block_kernels.h"
-#include "ops/core/cpu/gemm.h"
+#include "ops/blocks/backends.h"
 
 namespace dashlm::cpu {
 namespace {
-
-constexpr int64_t kGrain = 1 << 14;  // elements of an element-wise operation for one thread
-
-// One block of the flat parameters.
-struct Place {
-  int64_t offset, row_stride;
-};
-
-Place place_of(const Tensor& places, int64_t block) {
-  const int64_t* place = places.as<int64_t>() + 2 * block;
-  return {place[0], place[1]};
-}
 
 // The grafting rule's update of an element.
 template <Grafting kRule>
@@ -67,10 +52,10 @@ float graft_ratio(const BlockData& b, const BlockUpdate& u) {
 }
 
 // direction = ratio·direction + decay·W, for W the weights of the block
-void add_decay(const BlockData& b, const float* weights, const Place& place, int64_t cols,
+void add_decay(const BlockData& b, const float* weights, const BlockEntry& entry, int64_t cols,
                float ratio, float decay) {
   for (int64_t first = 0, row = 0; first < b.elements; first += cols, ++row) {
-    const float* w = weights + place.offset + row * place.row_stride;
+    const float* w = weights + entry.offset + row * entry.row_stride;
     float* d = b.direction + first;
 #pragma omp simd
     for (int64_t j = 0; j < cols; ++j) d[j] = ratio * d[j] + decay * w[j];
@@ -90,10 +75,10 @@ void add_momentum(const BlockData& b, const BlockUpdate& u, float ratio) {
 }
 
 // W = keep·W - rate·direction
-void move_weights(float* weights, const Place& place, int64_t cols, const BlockData& b, float keep,
-                  float rate) {
+void move_weights(float* weights, const BlockEntry& entry, int64_t cols, const BlockData& b,
+                  float keep, float rate) {
   for (int64_t first = 0, row = 0; first < b.elements; first += cols, ++row) {
-    float* w = weights + place.offset + row * place.row_stride;
+    float* w = weights + entry.offset + row * entry.row_stride;
     const float* d = b.direction + first;
 #pragma omp simd
     for (int64_t j = 0; j < cols; ++j) w[j] = keep * w[j] - rate * d[j];
@@ -125,66 +110,20 @@ float size_direction(const BlockData& b, const BlockUpdate& u) {
   return 0.0f;
 }
 
-}  // namespace
-
-void pack_blocks(const Tensor& stack, const Tensor& flat, const Tensor& places, float scale) {
-  const int64_t rows = stack.dim(1), cols = stack.dim(2);
-  float* to = stack.f32();
-  const float* from = flat.f32();
-  parallel_for(stack.dim(0), [&](int64_t block) {
-    const Place place = place_of(places, block);
-    for (int64_t i = 0; i < rows; ++i) {
-      const float* source = from + place.offset + i * place.row_stride;
-      float* target = to + (block * rows + i) * cols;
-      for (int64_t j = 0; j < cols; ++j) target[j] = scale * source[j];
-    }
-  });
-}
-
-void update_factors(const Tensor& factors, const Tensor& blocks, FactorSide side, float beta,
-                    float weight) {
-  const int64_t rows = blocks.dim(1), cols = blocks.dim(2), n = factors.dim(1);
-  float* out = factors.f32();
-  const float* in = blocks.f32();
-  const bool right = side == FactorSide::right;
-  for_each_matrix(blocks.dim(0), rows * cols * n / 2, [&](int64_t block) {
-    const ConstMatrix a{in + block * rows * cols, cols, right};
-    symmetric_gemm(n, right ? rows : cols, weight, a, a.transpose(), beta,
-                   {out + block * n * n, n});
-  });
-}
-
-void update_average(const Tensor& average, const Tensor& x, float beta, float weight) {
-  float* a = average.f32();
-  const float* in = x.f32();
-  parallel_ranges(x.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) a[i] = beta * a[i] + weight * in[i];
-  });
-}
-
-void update_square_average(const Tensor& average, const Tensor& x, float beta, float weight) {
-  float* a = average.f32();
-  const float* in = x.f32();
-  parallel_ranges(x.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) a[i] = beta * a[i] + weight * in[i] * in[i];
-  });
-}
-
-void apply_block_update(const Tensor& flat, const Tensor& places, const BlockTensors& tensors,
-                        const BlockUpdate& update, const Tensor& ratios) {
+void update_blocks(const BlockTensors& tensors, const BlockUpdate& update) {
   const int64_t cols = tensors.mean.dim(2), elements = tensors.mean.dim(1) * cols;
-  const Tensor& variance = tensors.variance ? *tensors.variance : tensors.mean;
-  parallel_for(places.dim(0), [&](int64_t block) {
+  const ConstTensor& variance = tensors.variance ? tensors.variance : tensors.mean;
+  parallel_for(tensors.table.dim(0), [&](int64_t block) {
     const int64_t first = block * elements;
     const BlockData data{tensors.direction.f32() + first, tensors.mean.f32() + first,
                          variance.f32() + first,
-                         tensors.velocity ? tensors.velocity->f32() + first : nullptr, elements};
+                         tensors.velocity ? tensors.velocity.f32() + first : nullptr, elements};
     float ratio = size_direction(data, update);
-    ratios.f32()[block] = ratio;
-    const Place place = place_of(places, block);
+    tensors.ratios.f32()[block] = ratio;
+    const BlockEntry& entry = entries_of(tensors.table)[block];
     const bool decay_inside = data.velocity && update.decay_in_momentum;
     if (decay_inside) {
-      add_decay(data, flat.f32(), place, cols, ratio, update.weight_decay);
+      add_decay(data, tensors.flat.f32(), entry, cols, ratio, update.weight_decay);
       ratio = 1.0f;
     }
     if (data.velocity) {
@@ -193,8 +132,14 @@ void apply_block_update(const Tensor& flat, const Tensor& places, const BlockTen
     }
     const float lr = update.lr * tensors.lr_scale.f32()[block];
     const float keep = decay_inside ? 1.0f : 1.0f - lr * update.weight_decay;
-    move_weights(flat.f32(), place, cols, data, keep, lr * ratio);
+    move_weights(tensors.flat.f32(), entry, cols, data, keep, lr * ratio);
   });
+}
+
+}  // namespace
+
+void apply_block_update(Context& context, const BlockTensors& tensors, const BlockUpdate& update) {
+  context.compute(update_blocks, tensors, update);
 }
 
 }  // namespace dashlm::cpu
