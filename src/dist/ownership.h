@@ -23,12 +23,13 @@ struct Share {
   int64_t size() const { return end - begin; }
 };
 
-// The owner, 0 to ranks - 1, of each item: the most expensive one first, each to the rank that has
-// least so far (Graham 1969, "longest processing time first": at most 4/3 of the best possible).
+// The owner of each item, 0 to ranks - 1. The most expensive item goes first, to the rank with the
+// least cost so far (Graham 1969, "longest processing time first": at most 4/3 of the best
+// possible).
 //
-// Ties are broken by position, later items first, and by rank. Items of equal cost are therefore
-// dealt out in turn from the last to the first, which is the order in which the backward pass
-// completes their gradients: each stretch of it has work for every rank.
+// Ties are broken by position, later items first, and by rank. So items of equal cost are dealt out
+// in turn from the last to the first. The backward pass completes gradients in this order, and each
+// part of it has work for every rank.
 std::vector<int> share_out(std::span<const double> costs, int ranks);
 
 // The cost of each rank's items.

@@ -14,9 +14,9 @@ namespace dashlm {
 // The rows of qkv are those of .q, .k and .v.
 ParameterLayout llama_parameters(const ModelConfig& config);
 
-// Views into one flat allocation, of weights or of gradients alike.
+// Views into one flat allocation, of weights or of gradients.
 struct LayerTensors {
-  int64_t offset = 0;  // of its first parameter in the flat allocation
+  int64_t offset = 0;  // the first parameter's, in the flat allocation
   Tensor attn_norm;    // (d)
   Tensor qkv;          // ((H + 2G)·h, d)
   Tensor attn_out;     // (d, H·h)
@@ -28,7 +28,7 @@ struct LayerTensors {
 struct LlamaTensors {
   Tensor embed;  // (V, d), at offset 0
   std::vector<LayerTensors> layers;
-  int64_t head_offset = 0;  // of final_norm
+  int64_t head_offset = 0;  // final_norm's
   Tensor final_norm;        // (d)
   Tensor lm_head;           // (V, d); the same memory as embed when tied
 };
@@ -36,8 +36,8 @@ struct LlamaTensors {
 LlamaTensors llama_tensors(const ParameterLayout& layout, const ModelConfig& config,
                            const Tensor& flat);
 
-// Initial values of elements [first, first + host.size()) of parameter number `index`: a function
-// of (seed, index, element) alone, drawn by all threads.
+// Draws initial values of elements [first, first + host.size()) of parameter number `index`, on all
+// threads. Each value is a function of (seed, index, element) alone.
 void initialize_parameter(const Parameter& parameter, size_t index, uint64_t seed, int64_t first,
                           std::span<float> host);
 

@@ -21,10 +21,10 @@ namespace dashlm {
 struct UpdateStep {
   int64_t update = 1;  // updates made, counted from 1; skipped steps do not count
   double lr = 0;
-  double gradient_scale = 1;  // what clipping multiplies gradients by
+  double gradient_scale = 1;  // the factor of clipping
 };
 
-// Where an update's time on the device went, in ms.
+// The phases of an update on the device, in ms.
 struct UpdateTimes {
   double pack = 0;     // gathering gradient blocks
   double factors = 0;  // statistics of gradients: factors and moments
@@ -35,7 +35,7 @@ struct UpdateTimes {
   UpdateTimes& operator+=(const UpdateTimes& other);
 };
 
-// Figures about a group of blocks, for metrics.jsonl.
+// Figures about a group of blocks for metrics.jsonl.
 struct BlockStatistics {
   std::string group;  // "128x128", "factors 128"
   std::vector<std::pair<std::string, double>> values;
@@ -45,7 +45,7 @@ struct BlockStatistics {
 struct StackPlan {
   std::string group;
   int64_t count = 0;  // blocks or factors
-  int64_t calls = 0;  // batched calls they go through
+  int64_t calls = 0;  // batched calls that they take
   int64_t state_bytes = 0;
   double products = 0;  // matrix products an update, averaged over updates
 };
@@ -54,23 +54,22 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
 
-  // Sets the state that a run starts with. To be called once there is memory.
+  // Sets the state at the start of a run. Call it once there is memory.
   virtual void initialize(Context& context) = 0;
-  // Updates the weights from the gradients, which stay as they are. On a GPU the work is queued,
-  // and waited for only where something must be known of it. Throws an Error with
-  // ExitCode::diverged when the run cannot go on.
-  // When planning, `step` does not matter: the scratch memory taken is the most that any update of
-  // a run takes, and the FLOPs counted are those of an average update once all kinds of work have
-  // begun (Shampoo: from `start` on).
+  // Updates the weights from the gradients, which stay as they are. On a GPU the work is queued.
+  // The host waits only where it needs a result. Throws an Error with ExitCode::diverged when the
+  // run cannot go on. When planning, `step` does not matter. The scratch memory taken is the most
+  // that any update of a run takes. The FLOPs counted are those of an average update once all kinds
+  // of work have begun (Shampoo: from `start` on).
   virtual void update(Context& context, const UpdateStep& step) = 0;
-  // Everything a checkpoint must hold, by name. The name of a tensor ends with the name of its
-  // block, so that a checkpoint does not depend on the ranks or the stacking.
+  // All tensors for a checkpoint, by name. The name of a tensor ends with the name of its block, so
+  // that a checkpoint does not depend on the ranks or the stacking.
   virtual std::vector<Tensor> state() const = 0;
 
-  // Of the last update; waits for the device to end it.
+  // The times of the last update. Waits for the device to end it.
   virtual UpdateTimes times() const { return {}; }
   virtual std::vector<StackPlan> plan() const { return {}; }
-  // Whether statistics are due after this update; and they themselves.
+  // Whether statistics are due after this update; and the statistics.
   virtual bool statistics_due(int64_t) const { return false; }
   virtual std::vector<BlockStatistics> statistics(Context&) const { return {}; }
 };

@@ -68,7 +68,7 @@ int64_t Engine::most_sequences() const {
   return (config_.train.batch + place_.ranks - 1) / place_.ranks;
 }
 
-// Takes every lasting tensor; called once to measure and once to have them.
+// Takes every lasting tensor. Called once to measure, and once with memory.
 void Engine::build() {
   std::vector<BlockPlace> places;
   for (const Block& block : blocks_) places.push_back(block.place);
@@ -92,7 +92,7 @@ void Engine::build() {
                                          .seed = static_cast<uint64_t>(config_.train.seed)});
 }
 
-// A step in planning mode: what it takes from the arenas and how many operations it makes.
+// Walks through a step in planning mode, which counts its memory and its operations.
 void Engine::walk_through() {
   const Share share = Share::of(config_.train.batch, place_.rank, place_.ranks);
   const int64_t length = config_.model.seq_len, micro = micro_batch();
@@ -203,7 +203,7 @@ void Engine::forward_backward(const Batch& batch) {
   parameters_->gradients_complete(context_, 0);
 }
 
-// So that they do not count towards the norm that gradients are clipped by.
+// Frozen parameters then do not count towards the norm by which gradients are clipped.
 void Engine::clear_frozen_gradients(int64_t begin, int64_t end) {
   for (const Parameter& parameter : frozen_) {
     if (parameter.offset < begin || parameter.offset >= end) continue;
@@ -212,8 +212,8 @@ void Engine::clear_frozen_gradients(int64_t begin, int64_t end) {
   }
 }
 
-// Here the host waits for the passes: whether the step counts, and how much the gradients are to be
-// clipped, depends on what they gave.
+// Here the host waits for the passes. Loss and norm decide whether the step counts and how much the
+// gradients are clipped.
 StepSums Engine::reduce(double flag) {
   const DeviceRange range(device_, "reduce");
   parameters_->wait_for_gradients(context_);

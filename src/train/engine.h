@@ -1,4 +1,4 @@
-// One rank's model, optimizer and memory: what a training step is made of.
+// The parts of a training step on one rank: model, optimizer and memory.
 //
 // An Engine starts out planned: every tensor has been asked for and every operation of a step was
 // walked through without memory, which gives plan(). allocate() then takes the memory, in one piece
@@ -30,14 +30,14 @@ struct LossSum {
   }
 };
 
-// Of all ranks together; the same on every rank.
+// The sum over all ranks; the same on every rank.
 LossSum add_up(Communicator& communicator, const LossSum& own);
 
-// What all ranks' shares of a step add up to; the same on every rank.
+// The sums of all ranks over a step; the same on every rank.
 struct StepSums {
   double loss = 0;           // mean over the targets of all ranks
   double gradient_norm = 0;  // Euclidean, of the whole gradient
-  double flags = 0;          // sum of what each rank raised; see reduce()
+  double flags = 0;          // sum of the flags of all ranks; see reduce()
 };
 
 class Engine {
@@ -60,38 +60,40 @@ class Engine {
   StepSums reduce(double flag = 0);
   // Updates the weights of own blocks.
   void update(const UpdateStep& step);
-  // Sends them to everybody; they arrive during the next forward pass, or settle().
+  // Sends the updated weights to all ranks. They arrive during the next forward pass, or in
+  // settle().
   void gather();
 
-  // Until all weights have arrived.
+  // Waits until all weights have arrived.
   void settle() { parameters_->need_weights(context_); }
-  // Batches of at most micro_batch() sequences.
+  // The loss of a batch of at most micro_batch() sequences.
   LossSum evaluate(const Batch& batch);
 
   int64_t micro_batch() const { return plan_.micro_batch; }
-  // Flat, in the type of train.precision, once settled.
+  // The weights after settle(): flat, in the type of train.precision.
   const Tensor& weights() const { return parameters_->weights(); }
   const Tensor& gradients() const { return parameters_->gradients(); }  // of this rank's sequences
-  // Where others put the weights of all parameters (flat f32, alike on every rank), and what is
-  // then to be called. The gradients are lost.
+  // To set all weights, write them to staging() (flat f32, the same on every rank), then call
+  // weights_were_set(). The gradients are lost.
   const Tensor& staging() const { return parameters_->staging(); }
   void weights_were_set() { parameters_->adopt_weights(context_); }
-  // What the optimizer updates: own blocks, with their places in own_weights() (flat f32).
+  // The optimizer updates own_weights(), the flat f32 weights of own blocks, whose places lie in
+  // it,
   const Tensor& own_weights() const { return parameters_->own_weights(); }
-  // and what it updates them from: own gradients, laid out alike, which reduce() completes.
+  // from own_gradients(), which are laid out alike and completed by reduce().
   const Tensor& own_gradients() const { return parameters_->own_gradients(); }
   std::vector<Block> own_blocks() const;
-  // Counted since the engine was made, its plan included: the difference is what a step really
-  // took.
+  // The FLOPs since the engine was made, its plan included. The difference before and after a step
+  // is the step's own.
   double flops() const { return context_.flops; }
-  // Of the peak rate of all ranks' GPUs at train.precision, what steps of so many seconds make use
-  // of (MFU); 0 on a CPU and where the peak is unknown.
+  // MFU: the share of the peak rate of all ranks' GPUs, at train.precision, that steps of
+  // `step_seconds` use. 0 on a CPU and where the peak is unknown.
   double utilisation(double step_seconds) const;
   const Optimizer& optimizer() const { return *optimizer_; }
   std::vector<BlockStatistics> optimizer_statistics() { return optimizer_->statistics(context_); }
   Device& device() { return device_; }
   Communicator& communicator() const { return *communicator_; }
-  // Spent on moving parameters between ranks since the last call, ms.
+  // The ms spent on moving parameters between ranks since the last call.
   double take_communication_ms();
 
  private:
@@ -101,14 +103,14 @@ class Engine {
          Communicator* communicator);
   void build();
   void walk_through();
-  // Of parameters in [begin, end) of the flat allocation.
+  // Clears the gradients of frozen parameters in [begin, end) of the flat allocation.
   void clear_frozen_gradients(int64_t begin, int64_t end);
   void run_micro_batch(int64_t first, int64_t count, float loss_scale, bool last);
-  // To tokens_ and targets_, at most as many sequences as fit. It does not wait.
+  // Uploads the batch to tokens_ and targets_, where it must fit. Does not wait.
   void upload(const Batch& batch);
-  // Sequences a step of the busiest rank.
+  // The sequences of the busiest rank in a step.
   int64_t most_sequences() const;
-  // Of `count` sequences from `first` on, of a tensor by token.
+  // The part of a tensor by token for `count` sequences from `first` on.
   Tensor part(const Tensor& tokens, int64_t first, int64_t count) const;
 
   Device& device_;
@@ -126,7 +128,7 @@ class Engine {
   Context context_;
   std::unique_ptr<ShardedParameters> parameters_;
   std::unique_ptr<HostBuffer> host_batch_;  // tokens and targets on their way to the device
-  Tensor tokens_, targets_;  // (sequences at most · seq_len) i32: of a step, or of an evaluation
+  Tensor tokens_, targets_;  // (most sequences · seq_len) i32: a step's, or an evaluation's
   Tensor losses_;            // (micro_batch · seq_len)
   Tensor totals_;            // (2) f64: sums of losses and of squared gradients
   LlamaTensors gradient_tensors_;

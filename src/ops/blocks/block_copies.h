@@ -7,8 +7,8 @@
 
 namespace dashlm {
 
-// packed = blocks of `flat`, and blocks of `flat` = packed, both f32 or both bf16. What of `flat`
-// belongs to no block stays.
+// packed = blocks of `flat`, and blocks of `flat` = packed, both f32 or both bf16. Elements of
+// `flat` outside the blocks stay.
 void gather_blocks(Context& context, const Tensor& packed, const ConstTensor& flat,
                    const ConstTensor& table);
 void scatter_blocks(Context& context, const Tensor& flat, const ConstTensor& packed,

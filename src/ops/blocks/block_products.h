@@ -15,8 +15,8 @@ void update_factors(Context& context, const Tensor& factors, const ConstTensor& 
                     FactorSide side, float beta, float weight,
                     MatmulPrecision precision = MatmulPrecision::fp32);
 
-// C = A·B for stacks A (N, r, k) and B (N, k, c), of which L̄·M̃·R̄ is made. A and B are rounded to
-// `precision`, products are added up in f32. C must overlap neither.
+// C = A·B for stacks A (N, r, k) and B (N, k, c). Two such products make L̄·M̃·R̄. A and B are
+// rounded to `precision`, and products are added up in f32. C must overlap neither.
 void multiply_blocks(Context& context, const Tensor& c, const ConstTensor& a, const ConstTensor& b,
                      MatmulPrecision precision);
 

@@ -8,7 +8,7 @@
 
 namespace dashlm {
 
-// Where a block lies in flat memory: element (i, j) is at offset + i · row_stride + j.
+// The place of a block in flat memory: element (i, j) is at offset + i · row_stride + j.
 struct BlockPlace {
   int64_t offset = 0;
   int64_t row_stride = 0;

@@ -6,7 +6,7 @@
 
 namespace dashlm {
 
-// From which rule an update takes its size, per block:
+// The rule from which an update takes its size, per block:
 //   adam     m̂ / (eps + sqrt(v̂))      adagrad  m̂ / (eps + sqrt(v)), v a plain sum
 //   sgd      m̂                        none     no grafting: the preconditioned direction itself
 // with m̂ and v̂ corrected for their bias.

@@ -1,4 +1,4 @@
-// What every operation is given: where to run, and memory for intermediate results.
+// The argument of every operation: the device, and memory for intermediate results.
 //
 // In planning mode the scratch arena is measuring: operations check shapes, take scratch and count
 // floating-point operations, but compute nothing. Running a model once in this mode gives its
@@ -14,8 +14,8 @@ namespace dashlm {
 struct Context {
   Device& device;
   Arena& scratch;
-  // Of matrix products and attention, a multiply-add counting as two: those of the mathematics, not
-  // those made again to save memory.
+  // FLOPs of matrix products and attention; a multiply-add counts as two. Recomputation to save
+  // memory does not count.
   double flops = 0;
 
   bool planning() const { return scratch.measuring(); }

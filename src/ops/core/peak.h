@@ -1,4 +1,4 @@
-// The machine's own speed limit, measured: what rates are compared with.
+// The machine's measured peak, with which rates are compared.
 #pragma once
 
 #include "device/device.h"

@@ -1,4 +1,4 @@
-// In what precision matrix products take their operands.
+// The precision of operands of matrix products.
 #pragma once
 
 #include <utility>

@@ -18,8 +18,8 @@ void cross_entropy(Context& context, const Tensor& losses, const Tensor& gradien
 void cross_entropy_loss(Context& context, const Tensor& losses, const ConstTensor& logits,
                         const ConstTensor& targets);
 
-// Of `tokens`, how many to take at a time where logits over a vocabulary are to exist for these
-// only: few enough that they take little memory, and enough for an efficient product.
+// The number of tokens to take at a time, so that only their logits over the vocabulary exist: few
+// enough to save memory, and enough for an efficient product.
 int64_t logit_rows(const Context& context, int64_t tokens, int64_t vocabulary);
 
 }  // namespace dashlm

@@ -6,7 +6,7 @@
 namespace dashlm {
 
 // out (N, d) = table (V, d) at tokens (N) i32. Tokens must be in [0, V), which the data reader
-// checks. f32 or bf16, of which `out` may be the wider.
+// checks. Both are f32 or bf16; `out` may have the wider type.
 void embedding(Context& context, const Tensor& out, const ConstTensor& table,
                const ConstTensor& tokens);
 

@@ -13,8 +13,8 @@ namespace dashlm {
 void normalize_blocks(Context& context, const Tensor& out, const Tensor& unit, const Tensor& state,
                       const ConstTensor& factors, float least);
 
-// Blocks that are neither zero nor failed become active again for another iteration; those that had
-// not finished the one before become late.
+// Blocks that are neither zero nor failed become active again for another iteration. Blocks that
+// had not finished the earlier iteration become late.
 void restart_blocks(Context& context, const Tensor& state);
 
 // Active blocks whose `value` (S) is above `limit`, or NaN, have failed.

@@ -30,18 +30,18 @@ struct SymmetricMatmul {
   float diagonal = 0.0f;
   MatmulPrecision precision = MatmulPrecision::fp32;
   ConstTensor state = {};  // (S) i32; absent: all blocks are active
-  // What becomes of blocks that are not active: C stays as it is, or becomes A or B. The latter let
-  // an iteration write to another buffer (X' = X·N) and yet leave finished blocks alone.
+  // The result for blocks that are not active: C stays as it is, or becomes A or B. With a copy, an
+  // iteration writes to another buffer (X' = X·N) and yet leaves finished blocks alone.
   enum class Inactive { keep, copy_a, copy_b } inactive = Inactive::keep;
 };
 
-// C = alpha·A·B + beta·C + diagonal·I for A and B whose product is symmetric up to rounding, such
-// as polynomials of one matrix. Only the lower triangle is computed, and then mirrored: C is
-// exactly symmetric, and costs down to half a product. A and B may be the same, C neither.
+// C = alpha·A·B + beta·C + diagonal·I for A and B whose product is symmetric up to rounding, as for
+// polynomials of one matrix. Only the lower triangle is computed, and then mirrored. So C is
+// exactly symmetric, and costs down to half a product. A and B may be the same; C may be neither.
 // All (S, n, n). Counted as 2n³ floating-point operations a block.
 //
-// Where C has a copy but no values, beta and diagonal must be 0, and blocks that are not active
-// become undefined.
+// If C has a copy but no values, beta and diagonal must be 0, and blocks that are not active become
+// undefined.
 void symmetric_matmul(Context& context, const SymmetricStack& c, const SymmetricStack& a,
                       const SymmetricStack& b, const SymmetricMatmul& options = {});
 
@@ -78,7 +78,7 @@ struct PowerIteration {
   uint64_t seed = 0;
   int64_t step = 0;
   std::span<const int64_t> block_ids;  // (S)
-  // To which A is rounded, and v each time; sums and lengths are fp32 or better.
+  // A is rounded to this precision, and v each time. Sums and lengths are fp32 or better.
   MatmulPrecision precision = MatmulPrecision::fp32;
 };
 
@@ -106,10 +106,10 @@ struct EnumNames<EighPrecision> {
 void eigh(Context& context, const Tensor& values, const Tensor& vectors, const ConstTensor& matrix,
           const Tensor& state, EighPrecision precision);
 
-// C = Vᵀ·diag(weights)·V for vectors V (S, n, n) in rows and weights (S, n); exactly symmetric.
-// Where products take rounded operands, those are V and diag(weights/u)·V. u is the largest weight
-// of the block rounded down to a power of two, by which the product is then multiplied: so fp16,
-// which ends at 65504, takes weights of any size, and only those far below the largest lose digits.
+// C = Vᵀ·diag(weights)·V for vectors V (S, n, n) in rows and weights (S, n); exactly symmetric. If
+// products take rounded operands, V and diag(weights/u)·V are rounded. u is the largest weight of
+// the block, rounded down to a power of two, and multiplies the product at the end. So fp16, which
+// ends at 65504, takes weights of any size. Only weights far below the largest lose digits.
 void from_spectrum(Context& context, const Tensor& c, const ConstTensor& weights,
                    const ConstTensor& vectors, const ConstTensor& state,
                    MatmulPrecision precision = MatmulPrecision::fp32);

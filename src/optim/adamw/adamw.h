@@ -19,7 +19,7 @@ class Adamw final : public Optimizer {
   UpdateTimes times() const override { return {.update = stopwatch_.milliseconds("update")}; }
 
  private:
-  // Of one stack of N blocks (r, c).
+  // The state of one stack of N blocks (r, c).
   struct StackState {
     StackPlaces places;
     Tensor moment1, moment2;  // (N, r, c)

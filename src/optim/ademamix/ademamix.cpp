@@ -13,7 +13,7 @@ Ademamix::Ademamix(const AdemamixConfig& config, OptimizerParts parts)
       gradients_(parts.gradients) {
   for (const BlockStack& stack : blocks_.stacks()) {
     const Shape shape{std::ssize(stack.blocks), stack.rows, stack.cols};
-    const auto take = [&](const char* name) { return parts.arena.take(name, shape); };
+    const auto take = [&](const TensorName& name) { return parts.arena.take(name, shape); };
     StackState state{StackPlaces::take(parts.arena, shape[0]), {}, {}, {}};
     state.fast = take("fast");
     state.slow = take("slow");

@@ -7,7 +7,7 @@
 namespace dashlm {
 namespace {
 
-// What must be equal for blocks to share a stack, besides their shape.
+// Blocks share a stack if their shapes and these values are equal.
 int64_t group_of(const Block& block, size_t index, Stacking stacking) {
   switch (stacking) {
     case Stacking::block:
@@ -54,9 +54,9 @@ void cut_parameter(std::vector<Block>& blocks, const Parameter& parameter, const
   }
 }
 
-// Not the remainder of the id: a rank owns about every R-th block, and where R and the number of
-// phases have a common factor it would have all its work in a few of them. Adding up the id's
-// octal prefixes moves on by another step in each round of eight.
+// The remainder of the id will not do. A rank owns about every R-th block. If R and the number of
+// phases have a common factor, the rank would have all its work in a few phases. The sum of the
+// id's octal prefixes moves on by another step in each round of eight.
 int64_t phase_of(const Block& block, int64_t phases) {
   int64_t sum = 0;
   for (int64_t prefix = block.id; prefix > 0; prefix /= 8) sum += prefix;

@@ -1,6 +1,6 @@
-// Which blocks the parameters are cut into, and which blocks go through a call together: pure index
-// arithmetic, no data. The block is the unit of preconditioning, of ownership by ranks, and of the
-// checkpoint.
+// Cuts parameters into blocks, and joins blocks that go through a call together. This is pure index
+// arithmetic without data. The block is the unit of preconditioning, of ownership by ranks, and of
+// the checkpoint.
 //
 // Every matrix is cut into B×B blocks, with smaller ones at its right and bottom edges; a vector
 // into (B, 1) blocks (docs/reference.md, "The block step"). Blocks of one shape form a stack (N,
@@ -19,8 +19,9 @@
 
 namespace dashlm {
 
-// How many blocks go into one batched call: a single one (Distributed Shampoo), those of one matrix
-// (DASH per layer), or all of a rank (DASH per GPU). The weights that result are the same.
+// The number of blocks in one batched call: one block (Distributed Shampoo), the blocks of one
+// matrix (DASH per layer), or all blocks of a rank (DASH per GPU). The resulting weights are the
+// same.
 enum class Stacking { block, layer, rank };
 
 template <>
@@ -55,17 +56,18 @@ void cut_parameter(std::vector<Block>& blocks, const Parameter& parameter, const
 
 struct StackOptions {
   Stacking stacking = Stacking::rank;
-  // Precondition matrices; and vectors too. Blocks that are not have no factors.
+  // Whether matrices and vectors are preconditioned. Other blocks have no factors.
   bool matrix_factors = true;
   bool vector_factors = false;
-  // Blocks of one of so many phases lie together within a stack, to be refreshed together.
+  // The number of phases. Blocks of one phase lie together within a stack and are refreshed
+  // together.
   int64_t phases = 1;
 };
 
 // The phase of a block, 0 to phases - 1.
 int64_t phase_of(const Block& block, int64_t phases);
 
-// Where the factors of a stack's blocks lie: `count` consecutive ones of a factor stack.
+// The factors of a stack's blocks: `count` consecutive factors of a factor stack.
 struct FactorRange {
   size_t stack = 0;
   int64_t first = 0;

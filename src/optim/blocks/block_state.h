@@ -68,9 +68,9 @@ void clear_tensors(Context& context, std::initializer_list<Tensor> tensors);
 // Appends each block's part of `tensor` (N, r, c) under the name prefix + block.
 void add_block_state(std::vector<Tensor>& state, const std::string& prefix, const Tensor& tensor,
                      const BlockLayout& layout, const BlockStack& stack);
-// Entry `at` of a stack, (N, r, c) or (N), under a name of its own.
+// Entry `at` of a stack, (N, r, c) or (N), under its own name.
 Tensor entry_of_stack(const Tensor& tensor, size_t at, const std::string& name);
-// So that a checkpoint is the same whatever the stacking.
+// Sorts the state by name, so that a checkpoint is the same for every stacking.
 void sort_by_name(std::vector<Tensor>& state);
 
 }  // namespace dashlm

@@ -33,10 +33,11 @@ struct ScalingConfig {
   int64_t pool = 16;    // random start vectors (multi_power_iteration)
   int64_t steps = 10;   // products with a vector (both power iterations)
   double factor = 2.0;  // s = factor · estimate of lambda_max (both power iterations)
-  // Of those products. What is published used bf16, in which s may lie below lambda_max.
+  // The precision of the products with vectors. The published code uses bf16, in which s may lie
+  // below lambda_max.
   MatmulPrecision matmul = MatmulPrecision::fp32;
 
-  // s as a multiple of the estimate of lambda_max: `factor`, or 1 where s is a norm.
+  // s as a multiple of the estimate of lambda_max: `factor`, or 1 if s is a norm.
   double margin() const;
   void describe(Schema& schema);
 };
@@ -62,18 +63,19 @@ struct EvdConfig {
   RidgeType ridge_type = RidgeType::absolute;
   bool double_ridge = true;  // Distributed Shampoo: false
   EigenvalueHeuristic heuristic = EigenvalueHeuristic::shift;
-  // Eigenvalues below rank_rtol · lambda_max get root 0; 0 (as published): none do. The default
-  // lies well above what rounding makes of zeros, 4e-7 at most: docs/inverse_roots.md has
-  // measurements.
+  // Eigenvalues below rank_rtol · lambda_max get root 0. With 0, as published, no eigenvalue does.
+  // Rounding turns zeros into at most 4e-7 · lambda_max, and the default lies well above.
+  // docs/inverse_roots.md has measurements.
   double rank_rtol = 1e-5;
   EighPrecision precision = EighPrecision::float32;  // a block that fails is redone in float64
-  // Of the product that makes the root out of eigenvectors: nobody decomposes in half precision.
+  // The precision of the product that makes the root of eigenvectors. No library decomposes in half
+  // precision.
   MatmulPrecision matmul = MatmulPrecision::fp32;
 
   void describe(Schema& schema);
 };
 
-// What CN and NDB share.
+// The keys of both CN and NDB.
 struct NewtonConfig {
   MatmulPrecision matmul = MatmulPrecision::fp32;
   int64_t steps = 10;
@@ -86,7 +88,7 @@ struct NewtonConfig {
 };
 
 struct CoupledNewtonConfig : NewtonConfig {
-  // Of X·N. X collects the errors of all steps, so it has a precision of its own.
+  // The precision of X·N. X collects the errors of all steps, so X·N has a key of its own.
   MatmulPrecision root_matmul = MatmulPrecision::fp32;
 
   void describe(Schema& schema);
@@ -121,7 +123,7 @@ struct InverseRootConfig {
 
   // A sentence about values that have no effect; "" if there is none.
   std::string warning() const;
-  // How the method scales; null for EVD, which knows lambda_max itself.
+  // The scaling of the method; null for EVD, which knows lambda_max itself.
   const ScalingConfig* scaling() const;
   InverseRootType type() const { return static_cast<InverseRootType>(method.index()); }
   void describe(Schema& schema);

@@ -4,9 +4,9 @@
 //   s = scale(A),  z = (p+1)/(2s),  X = z^(1/p)·I,  M = z·A
 //   N = (1 + 1/p)·I - M/p,  X <- X·N,  M <- N^p·M     until max |M - I| < tolerance
 //
-// Kept out of X is the factor z^(1/p), which the result gets at the end; so the first X is N
-// itself. The M of the last step is used by nobody and not computed. Each other M gives the next N
-// at once, which the X·N of its own step therefore goes before.
+// X is kept without the factor z^(1/p), which the result gets at the end. So the first X is N
+// itself. The M of the last step is not computed, since nothing uses it. Each other M gives the
+// next N at once, so X·N of a step is computed before its M.
 #include <cmath>
 #include <utility>
 
@@ -65,8 +65,8 @@ class CoupledNewton final : public StackRoot {
   }
 
  private:
-  // All (S, n, n). X is the result and needs its values; so does N where X·N is in another
-  // precision than the other products. M and powers of N are multiplied by only.
+  // All stacks are (S, n, n). X is the result and needs its values. N needs its values if X·N has
+  // another precision than the other products. M and powers of N are only multiplied by.
   struct Iterates {
     SymmetricStack m, next_m, x, next_x, n, power;
   };

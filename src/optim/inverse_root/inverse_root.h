@@ -22,7 +22,7 @@ struct RootRequest {
   double exponent = 0.25;  // e > 0: roots = (factor_scale · factors)^(-e)
   double factor_scale = 1.0;
   // (S): numbers that tell the blocks of a run apart, the same on every rank. The start vectors of
-  // power iterations follow from (seed, step, id), so give L and R of a block ids of their own.
+  // power iterations follow from (seed, step, id), so L and R of a block have different ids.
   std::span<const int64_t> block_ids;
   uint64_t seed = 0;
   int64_t step = 0;
@@ -32,15 +32,17 @@ class InverseRoot {
  public:
   virtual ~InverseRoot() = default;
 
-  // Throws a bad_input Error, saying which methods can, when this one cannot do the exponent.
+  // Throws a bad_input Error when this method cannot compute the exponent. The error names the
+  // methods that can.
   virtual void check_exponent(double exponent) const = 0;
 
-  // Matrix products (2n³ floating-point operations) a block costs at most. EVD: the equivalent of
-  // one decomposition on a CPU.
+  // The most matrix products (2n³ floating-point operations each) that a block takes. EVD returns
+  // the equivalent of one decomposition on a CPU.
   virtual double products(double exponent) const = 0;
 
-  // Fills `reports` (S), counting on from the failures there. The root of a zero block is zero.
-  // Scratch memory is bounded however large S is: the stack is worked off in batches.
+  // Computes the roots and fills `reports` (S). Failures continue the counts in `reports`. The root
+  // of a zero block is zero. The stack is worked off in batches, so scratch memory is bounded
+  // however large S is.
   virtual void compute(Context& context, const RootRequest& request,
                        const RootReports& reports) = 0;
 };

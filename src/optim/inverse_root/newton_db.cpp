@@ -5,13 +5,12 @@
 //   E = (3I - Z·Y)/2,  Y <- Y·E,  Z <- E·Z            until max |Z·Y - I| < tolerance
 //   A^(1/2) = √s·Y,  A^(-1/2) = Z/√s
 //
-// The order of the factors matters although they commute: it decides how the asymmetry of rounded
-// products, of which the lower triangle is kept, feeds back. Other orders than these lose a digit
-// on matrices of low rank.
+// The order of the factors matters although they commute. Rounded products are not symmetric, and
+// only their lower triangle is kept. Other orders lose a digit on matrices of low rank.
 //
-// A^(-1/4) is the inverse square root of √s·Y with the scale √s. The first step needs one
-// product only, since Z = I; the last one computes only what is wanted of Y and Z. So p = 2 takes
-// 1 + 3·9 - 1 products in 10 steps, p = 4 twice as many.
+// A^(-1/4) is the inverse square root of √s·Y with the scale √s. The first step needs one product
+// only, since Z = I. The last step computes only Y or only Z. So p = 2 takes 1 + 3·9 - 1 products
+// in 10 steps, and p = 4 twice as many.
 #include <utility>
 
 #include "optim/inverse_root/methods.h"

@@ -1,4 +1,4 @@
-// How the methods do on given matrices, step by step, beside the root in float64.
+// Compares the methods on given matrices with the root in float64, step by step.
 #pragma once
 
 #include <string>
@@ -15,22 +15,22 @@ struct RecordedFactor {
   std::vector<float> matrix;  // (n, n), finite and not zero
 };
 
-// What a method made of one matrix.
+// The result of a method on one matrix.
 struct RootOutcome {
   RootStatus status = RootStatus::ok;
-  double error = 0;     // root_errors(); of no meaning where the method failed
-  double residual = 0;  // max |M - I| that the last Newton step began with
+  double error = 0;     // root_errors(); meaningless if the method failed
+  double residual = 0;  // max |M - I| before the last Newton step
 };
 
 class RootStudy {
  public:
-  // At least one factor, of any orders; `floor` as root_errors() has it.
+  // `factors` has at least one factor; sizes may differ. `floor` as in root_errors().
   RootStudy(Device& device, const std::vector<RecordedFactor>& factors, double exponent,
             double floor);
 
-  // These have one entry a factor, in the order given.
+  // Both results have one entry a factor, in the given order.
   std::vector<ExactSpectrum> spectra() const;
-  // Start vectors of power iterations are those of seed 0 at step 0.
+  // Power iterations start from the vectors of seed 0 at step 0.
   std::vector<RootOutcome> run(const InverseRootConfig& config) const;
 
  private:
@@ -47,10 +47,10 @@ class RootStudy {
   std::vector<Stack> stacks_;
 };
 
-// After how many steps a method is looked at: Newton 1, 2, … `steps`; Chebyshev sixths of `degree`;
-// EVD, which has no steps, 1.
+// The numbers of steps after which a method is measured. Newton's methods have 1, 2, … `steps`,
+// Chebyshev has sixths of `degree`, EVD has 1.
 std::vector<int64_t> stages_of(const InverseRootConfig& config);
-// The method with so many steps instead.
+// The method with `stage` steps.
 InverseRootConfig with_stage(InverseRootConfig config, int64_t stage);
 
 }  // namespace dashlm

@@ -1,5 +1,5 @@
-// An inverse root on its own, for benchmarks: a stack of factors with room for their roots, and the
-// memory that a method needs for it.
+// An inverse root by itself, for benchmarks: a stack of factors, room for their roots, and the
+// memory of a method.
 #pragma once
 
 #include "optim/inverse_root/inverse_root.h"
@@ -13,7 +13,7 @@ class RootTrial {
 
   // host (S, n, n)
   void set_factors(const std::vector<float>& host);
-  // Gives the work to the device; returns its floating-point operations.
+  // Queues the work on the device. Returns its floating-point operations.
   double compute();
 
   // These wait for the device.

@@ -1,6 +1,7 @@
-// Scaling: the number s by which an iteration divides its matrix, so that the eigenvalues come to
-// lie in [0, 1]. In fp32, whatever the precision of the iteration: in half precision s can come out
-// below lambda_max. Only the products of power iterations may be asked for in another (`matmul`).
+// Scaling: the number s by which an iteration divides its matrix, so that the eigenvalues lie in
+// [0, 1]. It is computed in fp32, whatever the precision of the iteration, since in half precision
+// s can come out below lambda_max. Only the products of power iterations have a precision of their
+// own (`matmul`).
 //
 //   frobenius              s = ‖A‖_F
 //   power_iteration        s = factor · ‖A·v‖ after some products of A with one random vector
@@ -14,8 +15,8 @@ namespace dashlm {
 
 // Adds the ridge to batch.matrix and fills batch.scale with the s of the result.
 //
-// A relative ridge is ridge · s / factor: the estimate of lambda_max of the matrix without it,
-// where factor is 1 but for power iterations.
+// A relative ridge is ridge · s / factor. s / factor is the estimate of lambda_max of the matrix
+// without the ridge. factor is 1 except for power iterations.
 void add_ridge_and_scale(Context& context, RootBatch& batch, const ScalingConfig& scaling,
                          double ridge, RidgeType ridge_type);
 

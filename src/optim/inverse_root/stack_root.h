@@ -1,4 +1,4 @@
-// What all methods share: batches, normalisation, failures and reports. A method adds solve().
+// The base of all methods: batches, normalisation, failures and reports. A method adds solve().
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 
 namespace dashlm {
 
-// A part of a stack in the hands of a method. `steps` to `condition` become part of the reports,
-// the rest is scratch.
+// A part of a stack that a method computes. `steps` to `condition` become part of the reports. The
+// other tensors are scratch.
 struct RootBatch {
   Tensor matrix;     // (S, n, n): the factors, normalised; to be used up
   Tensor unit;       // (S): factors = unit · matrix
@@ -27,7 +27,7 @@ struct RootBatch {
   int64_t step;
 };
 
-// What a method found, in scratch.
+// The result of a method, in scratch.
 struct RootResult {
   Tensor matrix;  // (S, n, n)
   // roots = factor · (scale · unit)^(-e) · matrix; without a factor the matrix is the root itself.
@@ -41,12 +41,12 @@ class StackRoot : public InverseRoot {
  protected:
   // Called once before all solve() of a stack.
   virtual void prepare(double /*exponent*/) {}
-  // Sets `state`, `scale` and, where the method has them, `steps`, `residual` and `condition`. May
-  // be called for several batches at a time.
+  // Computes the roots of a batch. Sets `state` and `scale`, and also `steps`, `residual` and
+  // `condition` if the method has them. Several threads may call it for different batches.
   virtual RootResult solve(Context& context, RootBatch& batch) const = 0;
   // Whether a block that is still active at the end ran out of steps.
   virtual bool is_iterative() const { return true; }
-  // The ridge, if absolute: blocks are normalised with regard to it.
+  // The ridge, if absolute; it counts when blocks are normalised.
   virtual double absolute_ridge() const { return 0.0; }
 
  private:

@@ -98,7 +98,7 @@ std::vector<Tensor> BlockShampoo::state() const {
   return tensors;
 }
 
-// The host gives all work away before it looks at what became of the roots.
+// The host queues all work before it looks at the reports of the roots.
 void BlockShampoo::update(Context& context, const UpdateStep& step) {
   if (context.planning()) return plan_updates(context);
   stopwatch_.restart();
@@ -115,9 +115,9 @@ void BlockShampoo::update(Context& context, const UpdateStep& step) {
   if (!refreshed_.empty()) check_failures(context);
 }
 
-// Scratch memory is enough for an update before `start`, for the first one with roots and for any
-// later one, whatever it refreshes. FLOPs are those of an update after `start`, on average over the
-// f updates in which every root is refreshed once.
+// Scratch memory is enough for an update before `start`, for the first update with roots and for
+// any later update, whatever it refreshes. FLOPs are the mean over f updates after `start`, in
+// which every root is refreshed once.
 void BlockShampoo::plan_updates(Context& context) {
   const int64_t first = config_.first_update();
   for (size_t i = 0; i < stacks_.size(); ++i) accumulate(context, i, {.update = first});
@@ -133,8 +133,8 @@ void BlockShampoo::plan_updates(Context& context) {
   context.flops = flops;
 }
 
-// How a few blocks are shared out to threads may take more scratch memory than many do, so each
-// part that `stagger` refreshes is walked through by itself.
+// A few blocks may take more scratch memory than many, since they are shared out to threads in
+// another way. So each part that `stagger` refreshes is walked through by itself.
 void BlockShampoo::plan_refreshes(Context& context) {
   const int64_t first = config_.first_update();
   const double before = context.flops;
@@ -155,7 +155,7 @@ UpdateTimes BlockShampoo::times() const {
           .update = stopwatch_.milliseconds("update")};
 }
 
-// Gradients into factors and averages.
+// Adds gradients to factors and averages.
 void BlockShampoo::accumulate(Context& context, size_t stack, const UpdateStep& step) {
   const BlockStack& shape = blocks_.stacks()[stack];
   const StackState& state = stacks_[stack];
@@ -184,7 +184,8 @@ void BlockShampoo::accumulate(Context& context, size_t stack, const UpdateStep& 
   });
 }
 
-// All roots at the first preconditioned update; later every f updates, or a part at each of them.
+// Refreshes all roots at the first preconditioned update. Later it refreshes all roots every f
+// updates, or a part of them at each update.
 void BlockShampoo::refresh_roots(Context& context, int64_t update) {
   const int64_t first = config_.first_update(), frequency = config_.frequency;
   if (update == first) {
@@ -246,7 +247,7 @@ void BlockShampoo::check_failures(Context& context) {
   }
 }
 
-// Directions from averages and roots; weights along them.
+// Computes directions from averages and roots, and moves the weights along them.
 void BlockShampoo::apply(Context& context, size_t stack, const UpdateStep& step) {
   const BlockStack& shape = blocks_.stacks()[stack];
   const StackState& state = stacks_[stack];

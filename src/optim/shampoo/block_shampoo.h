@@ -5,10 +5,10 @@
 //   L <- βLR·L + (1-βLR)·G·Gᵀ      R <- βLR·R + (1-βLR)·Gᵀ·G
 //   V <- βgr·V + (1-βgr)·G⊙G       M̃ <- βG·M̃ + (1-βG)·G
 //   at a refresh: L̄ <- L^(-e), R̄ <- R^(-e)
-//   U = L̄·M̃·R̄, given the size of the grafting rule's update, is what W moves along.
+//   W moves along U = L̄·M̃·R̄, which gets the size of the grafting rule's update.
 //
-// State, in bytes a parameter of a square block: M̃ and V 8, L and R 8, L̄ and R̄ 8, velocity 4 if
-// any.
+// The state takes, in bytes a parameter of a square block: M̃ and V 8, L and R 8, L̄ and R̄ 8, a
+// velocity 4.
 #pragma once
 
 #include "device/stopwatch.h"
@@ -34,7 +34,7 @@ class BlockShampoo final : public Optimizer {
   const BlockLayout& layout() const { return blocks_; }
 
  private:
-  // Of one stack of N blocks (r, c).
+  // The state of one stack of N blocks (r, c).
   struct StackState {
     StackPlaces places;
     Tensor mean;      // (N, r, c): M̃
@@ -42,15 +42,15 @@ class BlockShampoo final : public Optimizer {
     Tensor velocity;  // (N, r, c): M; with momentum
     Tensor ratios;    // (N): of the last update, see ops/blocks/block_update.h
   };
-  // Of one stack of S factors of size n.
+  // The state of one stack of S factors of size n.
   struct FactorState {
     Tensor factors;            // (S, n, n): L and R
     Tensor roots;              // (S, n, n): L̄ and R̄
     int64_t first_report = 0;  // where its S entries of reports_ begin
-    // (S): whether those say something. Checkpoints hold roots, but no more about them than how
-    // often they failed.
+    // (S): whether the reports are valid. A checkpoint holds roots, and of their reports only the
+    // failures.
     std::vector<char> reported;
-    std::vector<int64_t> ids;  // (S): of each factor, whatever the stacking and the rank
+    std::vector<int64_t> ids;  // (S): the same for every stacking and rank
   };
 
   double exponent_of(const FactorStack& stack) const {
@@ -76,7 +76,7 @@ class BlockShampoo final : public Optimizer {
   std::vector<StackState> stacks_;          // as blocks_.stacks()
   std::vector<FactorState> factor_stacks_;  // as blocks_.factor_stacks()
   std::unique_ptr<InverseRoot> inverse_root_;
-  RootReports reports_;                 // of all stacks, one after the other: of their last refresh
+  RootReports reports_;                 // last refresh of all stacks, one after the other
   std::vector<FactorRange> refreshed_;  // in this update
   Stopwatch stopwatch_;                 // of the last update
 };

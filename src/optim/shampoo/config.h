@@ -26,7 +26,7 @@
 
 namespace dashlm {
 
-// What vectors (norm weights) are updated by.
+// The rule that updates vectors (norm weights).
 enum class VectorRule {
   adamw,    // the grafting rule's own update, AdamW with grafting "adam"
   shampoo,  // one-sided preconditioning of (B, 1) blocks, as published
@@ -40,9 +40,9 @@ struct EnumNames<VectorRule> {
   };
 };
 
-// In what precision matrix products take their operands, see ops/core/precision.h. Not in fp16,
-// which has no number between 0 and 6e-8: elements of gradients are often smaller than that, and
-// even small ones that are not lose most of their digits.
+// The precision of operands of matrix products, see ops/core/precision.h. fp16 is left out, since
+// it has no number between 0 and 6e-8. Elements of gradients are often smaller, and slightly larger
+// ones lose most of their digits.
 enum class BlockPrecision { fp32, tf32, bf16 };
 
 template <>

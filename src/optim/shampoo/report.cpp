@@ -22,7 +22,7 @@ struct Summary {
   double mean() const { return count > 0 ? sum / count : 0.0; }
 };
 
-// Root mean square, over the stack, of the Frobenius norms.
+// The root mean square, over the stack, of the Frobenius norms.
 double typical_norm(Context& context, const Tensor& stack) {
   return std::sqrt(sum_of_squares(context, stack) / static_cast<double>(stack.dim(0)));
 }
@@ -85,8 +85,9 @@ std::vector<float> BlockShampoo::largest_root_eigenvalues(Context& context,
   return host;
 }
 
-// Iterations do not know the condition of a factor. Its largest eigenvalue is about s / margin; the
-// least one, as far as the iteration has taken it in, is the largest of the root to the power -1/e.
+// Iterations do not know the condition of a factor. Its largest eigenvalue is about s / margin. Its
+// least eigenvalue, as far as the iteration has found it, is the largest eigenvalue of the root to
+// the power -1/e.
 void BlockShampoo::add_conditions(Context& context, size_t factor_stack,
                                   std::span<RootReport> reports) const {
   const ScalingConfig* scaling = config_.inverse_root.scaling();

@@ -1,12 +1,12 @@
-// Products of fp32 matrices, the work of nearly all of a training step.
+// Products of fp32 matrices, which are nearly all the work of a training step.
 //
-// C is computed tile by tile (micro_kernel.h). Before that, operands are copied ("packed") into the
-// order in which tiles read them: B once for all threads; of A a band by each thread that needs it,
-// where tiles cannot read it well as it lies.
+// C is computed tile by tile (micro_kernel.h). Operands are first copied ("packed") into the order
+// in which tiles read them. B is packed once for all threads. A band of A is packed by each thread
+// that needs it, if tiles cannot read it well in place.
 //
-// An element is the sum of blocks of kDepth terms, each added up in order. How C is cut into tiles,
-// and which thread computes them, never shows in a result: it depends on neither the number of
-// threads, nor the other rows and columns, nor (with fused multiply-adds) the instruction set.
+// An element is the sum of blocks of kDepth terms, each added up in order. The tiles, and the
+// threads that compute them, never change a result. It depends on neither the number of threads,
+// nor the other rows and columns, nor (with fused multiply-adds) the instruction set.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,8 @@ struct ConstMatrix {
   ConstMatrix transpose() const { return {data, stride, !transposed}; }
 };
 
-// C (m, n) = alpha · op(A) (m, k) · op(B) (k, n) + beta · C. Where beta is 0, C is not read. C must
-// not overlap A or B. All threads take part outside of parallel_for(), the calling one alone
-// within.
+// C (m, n) = alpha · op(A) (m, k) · op(B) (k, n) + beta · C. If beta is 0, C is not read. C must
+// not overlap A or B. All threads take part. Within parallel_for() the calling thread works alone.
 void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
           Matrix c);
 
@@ -48,20 +47,21 @@ class PackedMatrix {
   int64_t terms_;
 };
 
-// gemm() by the calling thread, with the first k rows and n columns of a packed operand.
+// gemm() on the calling thread, with the first k rows and n columns of a packed operand.
 void gemm(int64_t m, int64_t n, int64_t k, float alpha, ConstMatrix a, const PackedMatrix& b,
           float beta, Matrix c);
 
-// The same for a product (n, n) that is symmetric up to rounding: its lower triangle is computed,
-// in little more than half the time, and mirrored.
+// The same for a product (n, n) that is symmetric up to rounding. Its lower triangle is computed
+// and mirrored, in little more than half the time.
 void symmetric_gemm(int64_t n, int64_t k, float alpha, ConstMatrix a, ConstMatrix b, float beta,
                     Matrix c);
 
-// Multiply-adds that are worth the threads' waiting for each other: some 10 µs of one of them.
+// With fewer multiply-adds it does not pay that threads wait for each other. This is some 10 µs of
+// a thread.
 constexpr int64_t kWorthSharing = 1 << 20;
 
-// Calls body(s) for each of a stack of products: by one thread each where there are enough of them,
-// or they are too small to be shared by threads; else one after the other, all threads in each.
+// Calls body(s) for each product of a stack. If there are enough products, or if they are small,
+// one thread computes each. Otherwise all threads compute one product after the other.
 template <class Body>
 void for_each_matrix(int64_t stack, int64_t multiply_adds_of_one, const Body& body) {
   if (stack >= kPartsForThread * max_threads() ||

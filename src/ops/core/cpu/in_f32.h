@@ -1,6 +1,6 @@
-// Runs kernels that know f32 only, on tensors that may be bf16: those get f32 stand-ins in scratch
+// Runs kernels for f32 on tensors that may be bf16. bf16 tensors get f32 stand-ins in scratch
 // memory, and results are rounded once. So all arithmetic is f32, as on a GPU, and the CPU needs no
-// second set of kernels; what it costs is memory traffic.
+// second set of kernels. The price is memory traffic.
 #pragma once
 
 #include <tuple>
@@ -47,7 +47,7 @@ class StandIns {
     results_.emplace_back(x, wide);
     return wide;
   }
-  // Other arguments stand for themselves.
+  // Other arguments are passed as they are.
   template <class T>
   const T& operator()(const T& other) {
     return other;

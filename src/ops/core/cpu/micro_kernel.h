@@ -10,7 +10,7 @@ namespace dashlm::cpu {
 
 constexpr int64_t kDepth = 256;  // terms that a tile adds up at most, before C is written
 
-// How the rows of A that a tile needs lie in memory: row i, term p at
+// The layout in memory of the rows of A that a tile needs. Row i, term p is at
 enum class OperandOrder {
   by_row,    // i · stride + p
   by_depth,  // p · stride + i

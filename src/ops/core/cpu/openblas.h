@@ -7,9 +7,9 @@
 
 namespace dashlm::cpu {
 
-// The kernels that OpenBLAS should be asked for, by OPENBLAS_CORETYPE, where it has chosen those of
-// `core` by itself. Empty if they are as good as any for this instruction set, or of an unknown
-// name: those are newer than this list.
+// The better kernels to ask of OpenBLAS by OPENBLAS_CORETYPE, if it chose `core` by itself. Empty
+// if `core` is good enough for this instruction set, or if its name is unknown and so newer than
+// this list.
 std::string better_openblas_core(const std::string& core, InstructionSet processor);
 
 }  // namespace dashlm::cpu

@@ -35,8 +35,8 @@ inline float exp_f32(float x) {
   return x > kHighest ? std::bit_cast<float>(0x7F800000u) : bounded;
 }
 
-// The largest of count >= 1 numbers; NaN if one of them is a NaN without sign. Compares integers in
-// the order of the floats, since compilers vectorise no maximum of floats without -ffast-math.
+// The largest of count >= 1 numbers; NaN if one of them is a NaN without sign. It compares integers
+// in the order of the floats, since compilers vectorise a maximum of floats only with -ffast-math.
 inline float max_of(const float* x, int64_t count) {
   const auto flip = [](int32_t bits) { return bits ^ ((bits >> 31) & 0x7FFFFFFF); };  // its inverse
   int32_t largest = std::numeric_limits<int32_t>::min();

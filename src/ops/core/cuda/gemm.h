@@ -1,4 +1,4 @@
-// The one place that talks to cuBLASLt: products of row-major matrices, and of stacks of them.
+// Products of row-major matrices and of stacks of them. No other place calls cuBLASLt.
 #pragma once
 
 #include <compare>
@@ -36,8 +36,8 @@ struct GemmScale {
   float beta = 0.0f;  // with 0, the addend is not read
 };
 
-// C and what is added to it, stacks of (m, n) that lie alike in memory, of one type: f32, or that
-// of the operands where it is bf16 or f16. The addend may be C.
+// C and the addend: stacks of (m, n) that lie alike in memory, of one type: f32, or the operands'
+// type if that is bf16 or f16. The addend may be C.
 struct GemmResult {
   void* c;
   int64_t row_stride;
@@ -49,7 +49,7 @@ struct GemmResult {
 // C = alpha · op(A) · op(B) + beta · addend for op(A) (m, k), op(B) (k, n), and C and addend (m,
 // n). Sums in fp32, rounded once. C must not overlap A or B.
 //
-// What cuBLASLt chose for a shape is remembered until the process ends.
+// cuBLASLt's choice for a shape is remembered until the process ends.
 void gemm(CudaDevice& device, MatmulPrecision precision, const GemmShape& shape,
           const GemmScale& scale, const GemmOperand& a, const GemmOperand& b,
           const GemmResult& result);

@@ -1,6 +1,6 @@
-// How kernels read and write the elements of f32 and bf16 tensors: as floats, alone or in groups
-// that are moved by 16-byte accesses where memory allows it; and how a tensor's type becomes a
-// kernel's template argument.
+// Reads and writes elements of f32 and bf16 tensors in kernels, as floats: alone, or in groups that
+// are moved by 16-byte accesses where memory allows it. Also turns a tensor's type into a kernel's
+// template argument.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -93,8 +93,8 @@ bool groups_aligned(int64_t width, const T*... arrays) {
   return width % kGroup == 0 && bits % kGroupBytes == 0;
 }
 
-// For kernels that give each row to a block, in groups: the block's size, and so the order of sums
-// over a row, depends on the row's width alone.
+// For kernels that give each row to a block, in groups. The block's size depends on the row's width
+// alone, and so does the order of sums over a row.
 inline LaunchShape for_rows(int64_t rows, int64_t width, int64_t most_blocks = 4096) {
   return {dim3(static_cast<unsigned>(std::min(rows, most_blocks))),
           dim3(threads_for(divide_up(width, kGroup)))};
@@ -118,8 +118,8 @@ void with_type(const ConstTensor& x, const Act& act) {
   fail_runtime("{} must be f32 or bf16", x.text());
 }
 
-// Calls act(W(), N()) for the types of two tensors, of which `wide` has that of `narrow` or a wider
-// one.
+// Calls act(W(), N()) for the types of two tensors. `wide` has the type of `narrow` or a wider
+// type.
 template <class Act>
 void with_types(const ConstTensor& wide, const ConstTensor& narrow, const Act& act) {
   with_type(wide, [&]<class W>(W) {

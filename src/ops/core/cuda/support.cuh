@@ -13,7 +13,7 @@
 namespace dashlm::cuda {
 
 constexpr int kWarp = 32;
-constexpr int kThreads = 256;  // of a block, where nothing speaks for another number
+constexpr int kThreads = 256;  // of a block, unless a kernel needs another number
 
 inline CudaDevice& device_of(const Context& context) {
   return static_cast<CudaDevice&>(context.device);
@@ -64,8 +64,8 @@ __device__ inline T warp_reduce(T value, const Reduce& reduce) {
   return value;
 }
 
-// The same over the block; every thread gets it and must take part. blockDim.x is a multiple of 32,
-// at most 1024; `identity` is that of the reduction.
+// The same over the block. Every thread must take part and gets the result. blockDim.x is a
+// multiple of 32, at most 1024. `identity` is the reduction's identity.
 template <class T, class Reduce>
 __device__ inline T block_reduce(T value, T identity, const Reduce& reduce) {
   __shared__ T partial[kWarp];

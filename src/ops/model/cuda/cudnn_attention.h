@@ -1,14 +1,14 @@
 // Attention in bf16 by cuDNN's fused kernels (scaled dot product attention), deterministic in both
-// directions. Shapes and meaning are those of ops/model/attention.h; the log-sum-exp is a natural
-// logarithm, as is that of our own kernels, so that either's backward pass may follow either's
-// forward pass.
+// directions. Shapes and meaning are those of ops/model/attention.h. The log-sum-exp is a natural
+// logarithm, as in dashlm's own kernels, so either's backward pass may follow either's forward
+// pass.
 //
-// Both return false, having done nothing, where cuDNN is not there or has no plan for the shape;
-// the log then says why, once. The environment variable DASHLM_ATTENTION decides otherwise: with
-// "own" they always return false, and with "cudnn" they throw a runtime_failure Error instead.
+// Both return false and do nothing if cuDNN is missing or has no plan for the shape. The log then
+// says why, once. The environment variable DASHLM_ATTENTION changes this: with "own" they always
+// return false, and with "cudnn" they throw a runtime_failure Error instead.
 //
-// Scratch memory is what the plan asks for. On Hopper and Ampere the deterministic backward pass
-// takes 2 bytes for every score, B · H · T · T of them.
+// The plan decides the scratch memory. On Hopper and Ampere the deterministic backward pass takes 2
+// bytes for every score, B · H · T · T of them.
 #pragma once
 
 #include "ops/model/attention.h"

@@ -44,7 +44,7 @@ __global__ void judge(int64_t blocks, int32_t* state, int32_t* steps, float* res
   }
 }
 
-// What becomes of each active block whose residual has these bits.
+// The decision about each active block whose residual has these bits.
 void judge_blocks(const Context& context, const NewtonTest& test, const ConstTensor& largest) {
   const int64_t blocks = largest.elements();
   launch(context, judge, for_elements(blocks), blocks, test.state.i32(), test.steps.i32(),
