@@ -203,8 +203,9 @@ void attention_gradient(benchmark::State& state) {
   const Tensor lse = bench.normal("lse", {kSequences, kHeads, kLength});
   Context context = bench.context();
   attention(context, out, lse, qkv, heads);
-  measure(state, bench, 0,
-          [&](Context& c) { attention_backward(c, d_qkv, d_out, out, lse, qkv, heads); });
+  measure(state, bench, 0, [&](Context& c) {
+    attention_backward(c, {d_qkv, d_out, out, lse, qkv}, heads);
+  });
 }
 
 void rms_norm_forward(benchmark::State& state) {
@@ -220,8 +221,9 @@ void rms_norm_gradient(benchmark::State& state) {
   const Tensor x = bench.normal("x", {kTokens, kModel}), w = bench.normal("w", {kModel});
   const Tensor d_out = bench.normal("d_out", x.shape), rstd = bench.normal("rstd", {kTokens});
   const Tensor d_x = bench.normal("d_x", x.shape), d_w = bench.normal("d_w", {kModel});
-  measure(state, bench, bytes_of({x, d_out, d_x, d_x}),
-          [&](Context& c) { rms_norm_backward(c, d_x, d_w, d_out, x, rstd, w); });
+  measure(state, bench, bytes_of({x, d_out, d_x, d_x}), [&](Context& c) {
+    rms_norm_backward(c, {d_x, d_w, d_out, x, rstd, w});
+  });
 }
 
 void swiglu_forward(benchmark::State& state) {

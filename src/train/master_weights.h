@@ -2,6 +2,7 @@
 // checkpoint keeps them beside a model whose weights are rounded.
 #pragma once
 
+#include "device/device.h"
 #include "optim/blocks/block_layout.h"
 
 namespace dashlm {

@@ -7,6 +7,7 @@
 
 #include "dist/ownership.h"
 #include "model/parameters.h"
+#include "ops/blocks/block_copies.h"
 #include "optim/blocks/block_layout.h"
 #include "support/step_lab.h"
 

@@ -116,7 +116,7 @@ TEST(InitializeParameters, HasTheDeviationsOfTheModel) {
 }
 
 TEST(InitializeParameters, NoDeviationMeansZeroMatricesAndNormsOfOne) {
-  const ParameterLayout layout(
+  const ParameterLayout layout = llama_parameters(
       resolved({.n_layer = 1, .d_model = 8, .n_head = 2, .vocab_size = 5, .init_std = 0}));
   std::vector<float> values(static_cast<size_t>(layout.elements()), 7);
   initialize_all(layout, 1, values.data());

@@ -108,7 +108,7 @@ TEST(Groups, BadOnesAreNamed) {
 TEST(Groups, AFrozenParameterHasNoState) {
   StepLab lab(optimizer_config(R"({"groups": [{"match": "b", "lr_scale": 0}]})"));
   for (const Tensor& tensor : lab.optimizer().state()) {
-    EXPECT_EQ(tensor.name.find(" b["), std::string::npos) << tensor.name;
+    EXPECT_EQ(tensor.name.text().find(" b["), std::string::npos) << tensor.name.text();
   }
 }
 

@@ -20,6 +20,12 @@ std::vector<Json> lines_of(const std::string& path) {
   return lines;
 }
 
+StepMetrics step_line(int64_t step) {
+  StepMetrics metrics;
+  metrics.step = step;
+  return metrics;
+}
+
 class Metrics : public ::testing::Test {
  protected:
   const TempFolder folder_;
@@ -29,7 +35,10 @@ class Metrics : public ::testing::Test {
 TEST_F(Metrics, EachLineHasItsKindAndItsKeys) {
   {
     MetricsLog log(path_, 0);
-    log.train({.step = 1, .tokens = 64, .loss = 3.5, .lr = 0.01, .mfu = 0.4});
+    StepMetrics step = step_line(1);
+    step.loss = 3.5;
+    step.mfu = 0.4;
+    log.train(step);
     log.eval(1, 3.0, 64);
     log.blocks(1, {"8x8", {{"graft_ratio_mean", 2.0}}}, 3);
     log.final(1, 2.5, 64, 1.5);
@@ -56,7 +65,7 @@ TEST_F(Metrics, AResumedRunDropsTheStepsThatItMakesAgain) {
   {
     MetricsLog log(path_, 0);
     for (int64_t step = 1; step <= 3; ++step) {
-      log.train({.step = step});
+      log.train(step_line(step));
       log.eval(step, 3.0, 1);
     }
   }
@@ -69,7 +78,7 @@ TEST_F(Metrics, AResumedRunDropsTheStepsThatItMakesAgain) {
 }
 
 TEST_F(Metrics, ADivergedRunHasAFinalLineWithoutALoss) {
-  MetricsLog(path_, 0).train({.step = 4});
+  MetricsLog(path_, 0).train(step_line(4));
   EXPECT_FALSE(read_final_result(path_));
   append_divergence(path_, 5, 320, 2.0);
   const std::vector<Json> lines = lines_of(path_);
