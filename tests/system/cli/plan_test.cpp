@@ -18,7 +18,7 @@ class PlanTest : public RunTest {
   }
 };
 
-// The names that optimizer.lr_scale matches.
+// The names that patterns of optimizer.groups match.
 TEST_F(PlanTest, NamesEveryParameter) {
   const Json list = plan({"--parameters", "--set", "optimizer.lr_scale=[\"layer0.*=0.5\"]"});
   EXPECT_FALSE(plan({}).contains("parameter_list"));
