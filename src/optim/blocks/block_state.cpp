@@ -31,7 +31,7 @@ Tensor part_of(const Tensor& tensor, int64_t begin, int64_t count) {
 
 Tensor packed_gradient(Context& context, const Tensor& gradients, const BlockStack& stack,
                        const StackPlaces& places, int64_t begin, int64_t count, double scale) {
-  const Tensor packed = context.scratch.take("gradient", {count, stack.rows, stack.cols});
+  Tensor packed = context.scratch.take("gradient", {count, stack.rows, stack.cols});
   pack_blocks(context, packed, gradients, places.table.rows(begin, count),
               static_cast<float>(scale));
   return packed;
