@@ -89,7 +89,8 @@ class Project:
                      if pathlib.Path(name).suffix in CODE_SUFFIXES and (root / name).is_file()
                      and not name.startswith("experiments/results/") and str(root / name) != own}
         self.words = EXCEPTIONS | {pathlib.PurePath(name).stem for name in self.files}
-        self.options, self.foreign = set(EXCEPTIONS), set()  # foreign: headers of libraries
+        self.options = {*EXCEPTIONS, "--dashlm", "--write"}  # with the options of this script
+        self.foreign = set()  # headers of libraries
         for text in self.code.values():
             self.words.update(re.findall(r"\w+", text))
             self.options.update(OPTION.findall(text))

@@ -1,7 +1,7 @@
 // The interface of optimizers: how a step uses one, and what its settings must offer.
 //
-// An optimizer is a folder with two structs: its settings, which a config's "optimizer" section
-// fills, and a class derived from Optimizer, which the settings make. One line in registry.cpp
+// An optimizer is a folder with a struct of settings, which a config's "optimizer" section fills,
+// and a class derived from Optimizer, which the settings make. One line in registry.cpp
 // gives the pair a name; register_optimizer() does so for one that lives outside of this tree.
 #pragma once
 

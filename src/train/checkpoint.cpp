@@ -153,6 +153,13 @@ bool is_harmless(const std::string& key) {
          std::find(std::begin(harmless), std::end(harmless), key) != std::end(harmless);
 }
 
+// A value for a message; the beginning of a long list.
+std::string shown(const Json& value) {
+  constexpr size_t kMost = 100;
+  const std::string text = value.dump();
+  return value.is_array() && text.size() > kMost ? text.substr(0, kMost) + "…" : text;
+}
+
 // Whether the value of `key` follows from the other keys: it stays the same without the key.
 bool follows(const Json& config, const std::string& key) {
   Json rest = config;
@@ -183,9 +190,9 @@ void compare_configs(const std::string& folder, const Json& saved, const RunConf
             "cannot resume from '{}': it has {} = {}, the config has {}; give the run another "
             "--out "
             "or restore the value",
-            folder, key, before.dump(), value.dump());
+            folder, key, shown(before), shown(value));
     if (warn && !is_harmless(key) && !is_consequence(key, before)) {
-      spdlog::warn("resuming with {} = {}, which was {} in '{}'", key, value.dump(), before.dump(),
+      spdlog::warn("resuming with {} = {}, which was {} in '{}'", key, shown(value), shown(before),
                    folder);
     }
   });
@@ -278,7 +285,7 @@ void load_state(const std::string& folder, Engine& engine, const Json& saved,
     for_differences(
         saved["optimizer"], now["optimizer"],
         [&](const std::string& key, const Json& before, const Json& value) {
-          changed += fmt::format("; {} = {}, the config has {}", key, before.dump(), value.dump());
+          changed += fmt::format("; {} = {}, the config has {}", key, shown(before), shown(value));
         },
         "optimizer.");
     if (changed.empty() || error.code() != ExitCode::bad_input) throw;

@@ -3,7 +3,7 @@
 //   train   step, tokens, loss, lr, grad_norm, skipped, step_ms, data_ms, forward_backward_ms,
 //           optimizer_ms, communication_ms, bytes_sent, tokens_per_s
 //           mfu: on GPUs with a known peak rate
-//           pack_ms, factors_ms, roots_ms, update_ms: with an optimizer of blocks
+//           pack_ms, factors_ms, roots_ms, update_ms: with an optimizer of roots
 //   eval    step, val_loss, val_ppl, tokens
 //   final   step, val_loss, val_ppl, tokens, wall_s
 //           after divergence also diverged = true; step is the one that failed, val_loss is null

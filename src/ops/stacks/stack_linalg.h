@@ -22,7 +22,6 @@ constexpr int32_t kFailed = 4;  // not finite, LAPACK error, or diverged
 constexpr int32_t kZero = 8;    // all elements are zero
 
 // --- Products and sums
-// ----------------------------------------------------------------------------
 
 struct SymmetricMatmul {
   float alpha = 1.0f;
@@ -64,8 +63,8 @@ void scaled_power(Context& context, const Tensor& out, const ConstTensor& x, con
                   double multiplier, double exponent);
 
 // --- Estimates of the largest eigenvalue
-// ---------------------------------------------------------- All expect blocks whose elements are
-// neither huge nor tiny: see normalize_blocks().
+// All expect blocks whose elements are neither huge nor tiny: see
+// normalize_blocks().
 
 void frobenius_norm(Context& context, const Tensor& out, const ConstTensor& matrix);  // out (S)
 
@@ -88,7 +87,6 @@ void power_iteration(Context& context, const Tensor& out, const ConstTensor& mat
                      const PowerIteration& options);
 
 // --- Eigen-decomposition
-// --------------------------------------------------------------------------
 
 enum class EighPrecision { float32, float64 };
 

@@ -14,7 +14,6 @@
 namespace dashlm {
 
 // --- Scaling: the number s by which an iteration divides its matrix
-// -------------------------------
 
 enum class ScalingType { frobenius, power_iteration, multi_power_iteration, bound };
 
@@ -43,7 +42,6 @@ struct ScalingConfig {
 };
 
 // --- Ridge: what is added to the diagonal
-// ---------------------------------------------------------
 
 enum class RidgeType { absolute, relative };
 
@@ -56,7 +54,6 @@ struct EnumNames<RidgeType> {
 };
 
 // --- Methods
-// --------------------------------------------------------------------------------------
 
 struct EvdConfig {
   double ridge = 1e-10;

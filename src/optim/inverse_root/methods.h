@@ -1,5 +1,5 @@
-// The factories of the methods, one file each. docs/inverse_roots.md, "Adding a method", lists all
-// places of a new one.
+// The factories of the methods, one file each. CONTRIBUTING.md, "Add a solver for inverse roots",
+// lists all places of a new one.
 #pragma once
 
 #include <memory>

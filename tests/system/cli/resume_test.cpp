@@ -128,6 +128,23 @@ TEST_F(ResumeTest, BlockOptimizersGoOnBitForBit) {
   }
 }
 
+TEST_F(ResumeTest, GroupsOfDifferentOptimizersGoOnBitForBit) {
+  Json config = default_config();
+  config["optimizer"] = Json::parse(R"({
+      "type": "ademamix", "beta3": 0.99, "alpha_warmup": 20, "beta3_warmup": 20,
+      "groups": [{"match": "layer*", "optimizer": "dash", "block_size": 10, "frequency": 4},
+                 {"match": "embed", "lr_scale": 0.5}]})");
+  write_config(config);
+  ASSERT_EQ(train({"--out", path("whole")}).exit_code, 0);
+  ASSERT_EQ(train().exit_code, 0);
+  fs::remove_all(out() + "/checkpoints/step_00000020");
+  fs::remove_all(out() + "/checkpoints/step_00000024");
+  const ProcessResult result = train({"--resume"});
+  ASSERT_EQ(result.exit_code, 0) << result.errors;
+  EXPECT_EQ(result.errors.find("resuming with"), std::string::npos) << result.errors;
+  expect_same_as_whole();
+}
+
 TEST_F(ResumeTest, StopSignalsWriteACheckpoint) {
   for (const int signal : {SIGTERM, SIGINT}) {
     fs::remove_all(out());
@@ -250,7 +267,8 @@ TEST_F(ResumeTest, AnotherStateOfTheOptimizerIsPutDownToItsSettings) {
   config["optimizer"] = {{"type", "dash"}, {"block_size", 10}};
   write_config(config);
   ASSERT_EQ(train().exit_code, 0);
-  for (const char* key : {"lr_scale=[\"embed=0\"]", "block_size=12", "momentum=0.5"}) {
+  for (const char* key :
+       {"groups=[{\"match\": \"embed\", \"lr_scale\": 0}]", "block_size=12", "momentum=0.5"}) {
     const ProcessResult result =
         train({"--resume", "--set", "train.steps=25", "--set", "optimizer." + std::string(key)});
     EXPECT_EQ(result.exit_code, 1) << result.errors;

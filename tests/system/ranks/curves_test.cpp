@@ -108,6 +108,23 @@ TEST_F(RankSharing, TiedEmbeddingsFrozenParametersAndRecomputation) {
   expect_same_curve(out(), path("1"));
 }
 
+// Ranks own blocks of several optimizers, or of one of them only.
+TEST_F(RankSharing, GroupsOfDifferentOptimizers) {
+  Json config = Json::parse(read_file("config.json"));
+  config["optimizer"] = {
+      {"type", "dash"}, {"block_size", 10}, {"inverse_root", {{"ridge", kRidge}}}};
+  config["optimizer"]["groups"] = Json::parse(R"([
+      {"match": ["embed", "lm_head"], "optimizer": "ademamix", "beta3": 0.99, "block_size": 10},
+      {"match": "*norm", "optimizer": "adamw"}])");
+  write_config(config);
+  ASSERT_EQ(train({"--out", path("1")}).exit_code, 0);
+  for (const int ranks : {2, 5}) {
+    const ProcessResult result = train_ranks(ranks, path(std::to_string(ranks)));
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    expect_same_curve(path(std::to_string(ranks)), path("1"));
+  }
+}
+
 // The same number of ranks gives the same bits; so nothing depends on who is faster.
 TEST_F(RankSharing, RunsRepeatBitForBit) {
   ASSERT_EQ(train_ranks(3, path("a")).exit_code, 0);
