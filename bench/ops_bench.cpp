@@ -62,7 +62,7 @@ class Bench {
     Arena& arena = arenas_.emplace_back(*device_, name);
     arena.take(name, shape, dtype_of<T>());
     arena.commit();
-    const Tensor x = arena.take(name, shape, dtype_of<T>());
+    Tensor x = arena.take(name, shape, dtype_of<T>());
     std::vector<T> host(static_cast<size_t>(x.elements()));
     for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<T>(value(i));
     device_->upload(x.data, host.data(), x.bytes());

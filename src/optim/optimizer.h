@@ -84,6 +84,8 @@ struct OptimizerParts {
   uint64_t seed = 0;
 };
 
+class AnyOptimizerSettings;  // registry.h
+
 // The settings of an optimizer: a struct with default values that
 //   describes its keys,
 //   says how it wants the parameters cut,
@@ -91,9 +93,9 @@ struct OptimizerParts {
 //   warns, in sentences, of values that do not do in `steps` steps what they seem to,
 //   and makes the optimizer.
 template <class S>
-concept OptimizerSettings = std::copyable<S> &&
-    requires(S settings, const S& set, Schema& schema, const Block& block, int64_t steps,
-             OptimizerParts parts) {
+concept OptimizerSettings = !std::same_as<S, AnyOptimizerSettings> && std::copyable<S> &&
+                            requires(S settings, const S& set, Schema& schema, const Block& block,
+                                     int64_t steps, OptimizerParts parts) {
   settings.describe(schema);
   { set.cut() } -> std::same_as<BlockCut>;
   { set.cost(block) } -> std::same_as<double>;

@@ -128,7 +128,7 @@ class Lab {
     return x;
   }
   Tensor table(const std::string& name, Shape shape, const std::vector<int64_t>& entries) {
-    const Tensor x = take(name, shape, DType::i64);
+    Tensor x = take(name, shape, DType::i64);
     std::memcpy(x.data, entries.data(), static_cast<size_t>(x.bytes()));
     return x;
   }

@@ -96,7 +96,7 @@ class TinyLlama {
 
   // (N, V)
   Tensor logits(const Batch& batch) {
-    const Tensor out = lab_.output("logits", {batch.shape.tokens(), config_.vocab_size});
+    Tensor out = lab_.output("logits", {batch.shape.tokens(), config_.vocab_size});
     run([&](Context& context, Arena& arena) {
       model_->logits(context, arena, batch.tokens, batch.shape, out);
     });

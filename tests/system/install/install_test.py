@@ -95,7 +95,7 @@ class InstallTest(unittest.TestCase):
             "model": {"n_layer": 1, "d_model": 32, "n_head": 2, "d_ff": 64, "vocab_size": 256,
                       "seq_len": 32},
             "data": {"train": str(tokens), "val": str(tokens)}, "device": "cpu",
-            "train": {"batch": 8, "lr": 3e-3, "schedule": "constant"},
+            "train": {"batch": 8, "lr": 3e-3, "schedule": "constant", "warmup_steps": 3},
             "optimizer": {"type": "lion", "block_size": 16, "beta2": 0.98, "weight_decay": 0.1}}))
         run(self.lion_program, "train", config, "--out", out, "--set", f"train.steps={steps}",
             "--quiet", *options)

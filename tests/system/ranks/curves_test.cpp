@@ -4,7 +4,6 @@
 #include "system/ranks/ranks_fixture.h"
 
 namespace dashlm::testing {
-namespace fs = std::filesystem;
 namespace {
 
 struct Method {
