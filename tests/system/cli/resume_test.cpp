@@ -135,6 +135,7 @@ TEST_F(ResumeTest, GroupsOfDifferentOptimizersGoOnBitForBit) {
       "groups": [{"match": "layer*", "optimizer": "dash", "block_size": 10, "frequency": 4},
                  {"match": "embed", "lr_scale": 0.5}]})");
   write_config(config);
+  fs::remove_all(path("whole"));
   ASSERT_EQ(train({"--out", path("whole")}).exit_code, 0);
   ASSERT_EQ(train().exit_code, 0);
   fs::remove_all(out() + "/checkpoints/step_00000020");
