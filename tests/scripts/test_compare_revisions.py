@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The comparison of two revisions, on stand-ins for their programs."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -77,6 +78,34 @@ class CompareTest(unittest.TestCase):
                               "--bench", "roots")
         self.assertEqual(answer.returncode, 2)
         self.assertIn("old/dashlm bench roots", answer.stderr)
+
+    def test_each_revision_is_built_in_a_worktree_of_its_own(self):
+        repository, tools = self.folder / "repository", self.folder / "tools"
+        (repository / "scripts").mkdir(parents=True)
+        tools.mkdir()
+        # The stand-in for cmake "builds" the program that the revision holds.
+        (tools / "cmake").write_text("#!/bin/sh\nmkdir -p build/release && cp dashlm build/release\n")
+        (tools / "cmake").chmod(0o755)
+        script = repository / "scripts/compare_revisions.py"
+        script.write_bytes((ROOT / "scripts/compare_revisions.py").read_bytes())
+
+        def git(*arguments):
+            subprocess.run(["git", "-C", repository, "-c", "user.name=A", "-c", "user.email=a@b.c",
+                            *arguments], check=True, capture_output=True)
+
+        git("init", "-q")
+        for ms in (10, 15):
+            (repository / "dashlm").write_text(PROGRAM.format(times=[ms] * 2))
+            (repository / "dashlm").chmod(0o755)
+            git("add", "dashlm")
+            git("commit", "-q", "-m", "a revision")
+        answer = subprocess.run(
+            [sys.executable, "-B", script, "HEAD~1", "--bench", "step", "--rounds", "2", "--json"],
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertAlmostEqual(json.loads(answer.stdout)[0]["ratio"], 1.5)
+        self.assertEqual(len(list((repository / "build/compare").iterdir())), 2)
 
     def test_a_revision_that_is_none_is_an_error(self):
         answer = self.compare("no-such-revision")
