@@ -8,6 +8,7 @@
 #include "dist/bucket_layout.h"
 #include "dist/ownership.h"
 #include "gpu_check/report.h"
+#include "model/parameters.h"
 #include "train/run_config.h"
 
 namespace dashlm::gpu_check {
