@@ -398,7 +398,7 @@ std::string find_checkpoint(const std::string& path) {
   }
   for (const std::string& folder : {path + "/checkpoints", path}) {
     if (CheckpointStore(folder, 1).steps().empty()) continue;
-    const std::string newest = CheckpointStore(folder, 1).newest_sound();
+    std::string newest = CheckpointStore(folder, 1).newest_sound();
     require(!newest.empty(), "every checkpoint in '{}' is damaged; see the warnings above", folder);
     return newest;
   }
