@@ -24,9 +24,9 @@ void print_alternatives(TableStyle style) {
     if (type == OptimizerConfig().type()) continue;
     print(fmt::format("\"optimizer\": {{\"type\": \"{}\"}}", type), OptimizerConfig(type));
   }
-  const auto print_root = [&](const char* name, InverseRootConfig::Method method) {
+  const auto print_root = [&](const char* name, const InverseRootConfig::Method& method) {
     InverseRootConfig root;
-    root.method = std::move(method);
+    root.method = method;
     print(fmt::format("\"inverse_root\": {{\"type\": \"{}\"}}", name), root);
   };
   print_root("coupled_newton", CoupledNewtonConfig{});
